@@ -1,0 +1,137 @@
+"""What a dialect reads from one span: a tool call, a model turn or a compaction, with raw contents.
+
+These values live only while one span is being read. `steps` turns them into observations that hold
+fingerprints alone; nothing in this module is ever kept, logged or exported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+__all__ = ["ABSENT", "Capture", "CompactionMark", "Content", "Hints", "ModelCall", "Reading", "ToolCall"]
+
+
+class Capture(StrEnum):
+    """Whether the emitter recorded a piece of content; only `CAPTURED` content can be compared."""
+
+    CAPTURED = "captured"
+    ABSENT = "absent"
+    REDACTED = "redacted"
+    TRUNCATED = "truncated"
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Arguments or a result, parsed and unwrapped, and whether they can be relied upon."""
+
+    value: object = None
+    capture: Capture = Capture.ABSENT
+
+
+ABSENT = Content()
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What only a host can know, as `stall.*` attributes on the tool span; "" and None mean not said."""
+
+    milestone: str = ""
+    evidence: str = ""
+    state_before: str = ""
+    state_after: str = ""
+    content_digest: str = ""
+    resource: str = ""
+    effect: str = ""
+    wait_on: str = ""
+    infra: bool = False
+
+
+NO_HINTS = Hints()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One executed tool call as its emitter described it.
+
+    `failed` is True or False where the telemetry says so by status, error type, error attribute or the
+    result's envelope, and None where it says nothing. `pending` calls wait for an approval or were
+    interrupted to ask for one: they are no steps yet.
+    """
+
+    tool: str
+    arguments: Content = ABSENT
+    result: Content = ABSENT
+    failed: bool | None = None
+    error_type: str = ""
+    exit_code: int | None = None
+    call_id: str = ""
+    pending: bool = False
+    hints: Hints = NO_HINTS
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """One model inference: what the assistant said, and what the model's input tells of turns and context.
+
+    `user_messages` counts the input messages in which a person speaks (tool results that travel under
+    the user role are left out); None where the input was not recorded. Tokens are None where unknown.
+    """
+
+    text: str = ""
+    calls_tools: bool = False
+    user_messages: int | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    compacted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionMark:
+    """The host says that it compacted the context here; sizes in `unit`, None where not said."""
+
+    source: str
+    size_before: int | None = None
+    size_after: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostMark:
+    """A timestamped `stall.*` event by which the host names a milestone outside a tool call."""
+
+    milestone: str
+    evidence: str
+    time_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """All that the dialects made of one span.
+
+    `conversation` and `agent` are what this span itself says ("" = nothing); `lineage` completes them
+    from baggage, ancestors and the resource. `dialect` names the rule that recognised the span, and is
+    "" for a span that is no tool call, model turn, compaction or agent invocation.
+    """
+
+    trace_id: str
+    span_id: str
+    parent_id: str
+    name: str
+    start_ns: int
+    end_ns: int
+    scope: str = ""
+    dialect: str = ""
+    record: ToolCall | ModelCall | CompactionMark | None = None
+    conversation: str = ""
+    agent: str = ""
+    agent_id: str = ""
+    is_agent: bool = False
+    run_id: str = ""
+    run_outcome: str = ""
+    task_id: str = ""
+    task_class: str = ""
+    service: str = ""
+    resource_conversation: str = ""
+    judged: bool = False
+    sampled: bool = True
+    marks: tuple[HostMark, ...] = field(default=())

@@ -1,0 +1,182 @@
+"""Everything a user may set, validated once at start-up; a bad field fails with its name.
+
+Every threshold of the detector is here with its unit and where its default comes from: the
+experiments summarised in `docs/detection.md`, on recorded runs of coding and tool-calling agents.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from otel_stall.errors import ConfigError
+
+__all__ = ["BoundsConfig", "DetectionConfig", "StallConfig"]
+
+_LOG = logging.getLogger("otel_stall")
+
+Steps = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Weight = Annotated[float, Field(gt=0)]
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class DetectionConfig(_Settings):
+    """Thresholds of the rules; steps are counted tool calls of one lane."""
+
+    dry_notice: Steps = 6
+    """Steps without gain since the last gain that open a `no_gradient` stall."""
+    dry_replan: Steps = 12
+    """Steps without gain at which a stall reaches `replan`."""
+    dry_ask_user: Steps = 18
+    """Steps without gain for `ask_user`, provided the milestone distance exceeds its limit."""
+    dry_abandon: Steps = 30
+    """Steps without gain at which a stall reaches `abandon`, under the same proviso."""
+    flat_notice: Steps = 6
+    """Checks in a row that neither improve nor move which open a `no_gradient` stall."""
+    flat_replan: Steps = 9
+    """The same for `replan`."""
+    loop_notice: Steps = 3
+    """Least number of steps in a row whose call and outcome are known that opens a `loop` stall."""
+    loop_replan: Steps = 6
+    """The same for `replan`."""
+    amnesia_steps: Steps = 3
+    """Steps that re-acquire what was known before a compaction which open an `amnesia` stall."""
+    thin_notice: Steps = 3
+    """Searches in a row that reword the question and bring mostly known text, to open a stall."""
+    waste_notice: Weight = 5
+    """Waste score that opens a stall."""
+    waste_replan: Weight = 12
+    """Waste score for `replan`."""
+    waste_ask_user: Weight = 18
+    """Waste score for `ask_user`, if the milestone distance exceeds its limit."""
+    waste_abandon: Weight = 30
+    """Waste score for `abandon`, under the same proviso."""
+    waste_relief: Weight = 2
+    """What an informative step takes off the waste score."""
+    after_done_notice: Steps = 6
+    """Steps after the work was done that open a stall, which stays at `notice`."""
+    distance_limit: Steps = 30
+    """Milestone distance below which no stall goes beyond `replan`, until a baseline says better."""
+    empty_answers: Steps = 8
+    """Empty answers in a row to new questions that say nothing; the ones after count as no gain."""
+    waits: Steps = 30
+    """Waiting steps in a row that are neutral; the ones after count like any step."""
+    new_ranges: Steps = 12
+    """Further ranges of one unchanged resource that count as information between two state changes."""
+    thin_unseen: Share = 0.6
+    """Share of unseen word trigrams of a search result below which the search is thin."""
+    thin_reworded: Share = 0.95
+    """Share of unseen word trigrams of the query from which it is a new question, not a thin one."""
+    repeat_tier: Steps = 5
+    """Input-side tier `repeat`: the same call in a row."""
+    cycle_laps: Steps = 3
+    """Input-side tier `cycle`: laps of a period of two to five calls."""
+    tool_call_budget: Annotated[int, Field(ge=0)] = 0
+    """Input-side tier `composite`: tool calls the host allows a run; 0 = no budget, the tier stays silent."""
+    resume_within: Steps = 20
+    """A stall that opens within so many steps of the last one, on the same calls, is the same stall."""
+
+
+class BoundsConfig(_Settings):
+    """Limits of what is kept; what falls out is counted."""
+
+    conversations: Steps = 10_000
+    """Lanes kept; the one longest without a step falls out first."""
+    idle_seconds: Weight = 86_400
+    """A lane without a step for so long is dropped, in seconds of trace time."""
+    open_spans: Steps = 20_000
+    """Spans that started and have not ended which are remembered for their agent and conversation."""
+    lines: Steps = 50_000
+    """Digests of result lines kept per lane."""
+    calls: Steps = 4_096
+    """Digests of calls, outcomes, states and resources kept per lane, each."""
+
+
+class StallConfig(_Settings):
+    """All settings of otel-stall."""
+
+    enabled: bool = True
+    """False switches everything off: spans pass untouched."""
+    detection: DetectionConfig = DetectionConfig()
+    bounds: BoundsConfig = BoundsConfig()
+    span_events: bool = True
+    """Whether stalls and milestones also appear as events on the tool span."""
+    fingerprint_key: str = ""
+    """Key of the exported fingerprints; "" exports equality tokens that anyone can recompute."""
+
+    @classmethod
+    def load(cls, path: Path | str, environ: Mapping[str, str] | None = None) -> Self:
+        """Return the settings of a YAML file, completed from the environment.
+
+        Raises ConfigError with the field's name where a value is wrong or a name is unknown.
+        """
+        import yaml
+
+        try:
+            content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        except (OSError, yaml.YAMLError) as error:
+            raise ConfigError(str(path), f"cannot be read: {error}") from error
+        if content is not None and not isinstance(content, dict):
+            raise ConfigError(str(path), "must be a mapping of settings")
+        return cls.create(_merge(_from_environ(cls, environ or {}), content or {}))
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str]) -> Self:
+        """Return the settings that `OTEL_STALL_*` variables give; a bad value is logged and left out.
+
+        `OTEL_STALL_DETECTION_DRY_NOTICE=8` sets `detection.dry_notice`, `OTEL_STALL_CONFIG` names a file.
+        """
+        if path := environ.get("OTEL_STALL_CONFIG"):
+            return cls.load(path, environ)
+        return cls.create(_from_environ(cls, environ))
+
+    @classmethod
+    def create(cls, values: Mapping[str, object]) -> Self:
+        """Return validated settings; raises ConfigError with the first wrong field's name."""
+        try:
+            return cls.model_validate(dict(values))
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(str(part) for part in first["loc"]) or "settings"
+            raise ConfigError(field, first["msg"]) from None
+
+
+def _merge(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str, object]:
+    merged = dict(below)
+    for key, value in above.items():
+        old = merged.get(key)
+        both = isinstance(old, Mapping) and isinstance(value, Mapping)
+        merged[key] = _merge(old, value) if both else value  # type: ignore[arg-type]
+    return merged
+
+
+def _from_environ(
+    model: type[BaseModel], environ: Mapping[str, str], prefix: str = "OTEL_STALL_"
+) -> dict[str, object]:
+    values: dict[str, object] = {}
+    for name, field in model.model_fields.items():
+        variable = prefix + name.upper()
+        nested = field.annotation
+        if isinstance(nested, type) and issubclass(nested, BaseModel):
+            if inner := _from_environ(nested, environ, variable + "_"):
+                values[name] = inner
+        elif (text := environ.get(variable, "").strip()) and _accepted(model, name, variable, text):
+            values[name] = text
+    return values
+
+
+def _accepted(model: type[BaseModel], name: str, variable: str, text: str) -> bool:
+    try:
+        model.model_validate({name: text})
+    except ValidationError as error:
+        _LOG.warning("%s is ignored: %s", variable, error.errors()[0]["msg"])
+        return False
+    return True

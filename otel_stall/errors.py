@@ -1,0 +1,32 @@
+"""The errors otel-stall raises, kept apart to avoid import loops.
+
+    StallError
+    ├── ConfigError    (ValueError)  a setting is wrong; raised at start-up only
+    ├── DecodeError    (ValueError)  input is not the format it claims to be
+    └── SnapshotError  (ValueError)  a saved state cannot be read
+
+After start-up nothing is raised into the host: hooks catch, count and log.
+"""
+
+__all__ = ["ConfigError", "DecodeError", "SnapshotError", "StallError"]
+
+
+class StallError(Exception):
+    """Base of every error otel-stall raises."""
+
+
+class ConfigError(StallError, ValueError):
+    """A setting is wrong; `field` names it as the user wrote it."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field = field
+        self.problem = problem
+
+
+class DecodeError(StallError, ValueError):
+    """Input could not be decoded; the message says where and why, never what it held."""
+
+
+class SnapshotError(StallError, ValueError):
+    """A saved state is damaged or was written by a newer version."""
