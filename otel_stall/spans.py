@@ -20,6 +20,10 @@ __all__ = ["EMPTY", "EventView", "SpanView", "Status", "from_readable_span"]
 EMPTY: Mapping[str, object] = MappingProxyType({})
 
 
+def _empty() -> Mapping[str, object]:
+    return EMPTY  # a factory, because dataclasses of Python 3.11 refuse a mapping proxy as default
+
+
 class Status(Enum):
     """Status of a span, with the numbers of the OTLP enumeration."""
 
@@ -34,7 +38,7 @@ class EventView:
 
     name: str
     time_ns: int = 0
-    attributes: Mapping[str, object] = EMPTY
+    attributes: Mapping[str, object] = field(default_factory=_empty)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +58,18 @@ class SpanView:
     kind: str = "INTERNAL"
     status: Status = Status.UNSET
     status_description: str = ""
-    attributes: Mapping[str, object] = EMPTY
+    attributes: Mapping[str, object] = field(default_factory=_empty)
     events: Sequence[EventView] = ()
     scope: str = ""
-    resource: Mapping[str, object] = field(default=EMPTY)
+    resource: Mapping[str, object] = field(default_factory=_empty)
     sampled: bool = True
 
 
-def from_readable_span(span: ReadableSpan) -> SpanView:
+def from_readable_span(span: ReadableSpan, attributes: Mapping[str, object] | None = None) -> SpanView:
     """Return the view of an SDK span that has ended, in `_on_ending` or `on_end`.
 
     Attributes and events are the span's own mappings, not copies: read them before the hook returns.
+    `attributes` may hand in the span's attributes as a mapping that is cheaper to read.
     """
     context = span.get_span_context()
     scope = span.instrumentation_scope
@@ -78,7 +83,7 @@ def from_readable_span(span: ReadableSpan) -> SpanView:
         kind=span.kind.name,
         status=Status[span.status.status_code.name],
         status_description=span.status.description or "",
-        attributes=span.attributes or EMPTY,
+        attributes=attributes if attributes is not None else span.attributes or EMPTY,
         events=[EventView(e.name, e.timestamp, e.attributes or EMPTY) for e in span.events],
         scope=scope.name if scope else "",
         resource=span.resource.attributes,

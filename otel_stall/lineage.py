@@ -1,0 +1,314 @@
+"""`Lineage`: whose step is it. It knows each span's parent, and what the span says of agent and conversation.
+
+Live, spans are `opened` at their start, `ended` at their end, and a step is `resolve`d when its own span
+ends, while its ancestors are mostly still open. Offline, `Lineage.of` takes in all spans first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Protocol, Self, TypeVar
+
+from otel_stall.calls import Reading, ToolCall
+
+__all__ = ["Lineage", "Live", "Opening", "Renamed", "Whose"]
+
+MAIN: Final = "main"
+
+_HOPS: Final = 1_000
+_DEPTH: Final = 16
+_NAME_CHARS: Final = 64
+_ID_CHARS: Final = 256
+# Two instrumentations of one call start within this time of each other; measured on double emitters.
+_TWIN_NS: Final = 50_000_000
+
+_Key = tuple[str, str]
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+class Live(Protocol):
+    """An open span that can be asked again: many emitters name agent and conversation after the start."""
+
+    def changed(self) -> Reading | None:
+        """Return what the span says now, None if that is what it said when last asked."""
+
+    def alive(self) -> bool:
+        """Return whether the span can still end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What is known of a span at its start; `carried` is the conversation that baggage or context names."""
+
+    trace_id: str
+    span_id: str
+    parent_id: str
+    start_ns: int
+    scope: str = ""
+    carried: str = ""
+    hints: tuple[tuple[str, str], ...] = ()
+    live: Live | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Whose:
+    """Conversation, lane and agent of a span; `provisional` where the trace id stands for a conversation.
+
+    `hints` are the `stall.*` entries of the baggage the span started with, as pairs.
+    """
+
+    conversation: str
+    lane: str = MAIN
+    agent: str = ""
+    provisional: bool = False
+    hints: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """A provisional conversation whose real id became known: what `old` counted belongs to `new`."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Lane:
+    path: str
+    name: str
+    agent_id: str
+    above: _Lane | None = None
+    depth: int = 1
+
+
+@dataclass(slots=True)
+class _Node:
+    trace_id: str
+    parent_id: str
+    start_ns: int
+    scope: str = ""
+    end_ns: int | None = None
+    conversation: str = ""
+    carried: str = ""
+    agent: str = ""
+    agent_id: str = ""
+    is_agent: bool = False
+    is_tool: bool = False
+    hints: tuple[tuple[str, str], ...] = ()
+    live: Live | None = None
+    lane: _Lane | None = None
+
+    def take(self, reading: Reading) -> None:
+        self.conversation = reading.conversation[:_ID_CHARS] or self.conversation
+        self.agent = reading.agent[:_NAME_CHARS] or self.agent
+        self.agent_id = reading.agent_id[:_ID_CHARS] or self.agent_id
+        self.is_agent = reading.is_agent or self.is_agent
+        self.is_tool = isinstance(reading.record, ToolCall) or self.is_tool
+
+    def ask(self) -> None:
+        if self.live is not None and (reading := self.live.changed()) is not None:
+            self.take(reading)
+
+    def busy_at(self, time_ns: int) -> bool:
+        if self.end_ns is not None:
+            return self.end_ns > time_ns
+        return self.live is None or self.live.alive()
+
+
+@dataclass(slots=True)
+class _Trace:
+    conversation: str = ""
+    mixed: bool = False
+    provisional: bool = False
+
+
+class Lineage:
+    """Finds the conversation, lane and agent of spans; bounded, and not thread-safe by itself.
+
+    `limit` bounds the open spans, and the traces and agent invocations remembered; a quarter as many
+    ended spans are kept for children that end after them. `evicted` counts the open spans that fell out.
+    """
+
+    def __init__(self, limit: int, ended_limit: int | None = None) -> None:
+        self._limit = limit
+        self._ended_limit = max(1, limit // 4) if ended_limit is None else ended_limit
+        self._open: dict[_Key, _Node] = {}
+        self._ended: dict[_Key, _Node] = {}
+        self._traces: dict[str, _Trace] = {}
+        self._invocations: dict[_Key, list[_Node]] = {}
+        self._renamed: list[Renamed] = []
+        self.evicted = 0
+
+    @classmethod
+    def of(cls, readings: Iterable[Reading]) -> Self:
+        """Return the lineage of ended spans, all known before the first is resolved; keeps no contents."""
+        lineage = cls(1)
+        for reading in readings:
+            lineage._limit = lineage._ended_limit = lineage._limit + 1
+            lineage.ended(reading)
+        agents = [(node.start_ns, key) for key, node in lineage._ended.items() if node.is_agent]
+        for _, key in sorted(agents):
+            lineage._lane_of(lineage._ended[key])
+        return lineage
+
+    def opened(self, opening: Opening) -> None:
+        """Remember a span that started; its agent gets a lane at once where it is known already."""
+        node = _Node(opening.trace_id, opening.parent_id, opening.start_ns, opening.scope)
+        node.carried, node.hints, node.live = opening.carried[:_ID_CHARS], opening.hints, opening.live
+        self._open[opening.trace_id, opening.span_id] = node
+        if len(self._open) > self._limit:
+            self.evicted += 1
+            oldest = self._open.pop(next(iter(self._open)))
+            oldest.end_ns, oldest.live = oldest.start_ns, None
+
+    def named(self, trace_id: str, span_id: str) -> None:
+        """Give an open span that names an agent its lane now, so that overlapping ones go by their start."""
+        if (node := self._open.get((trace_id, span_id))) is not None:
+            node.ask()
+            if node.is_agent:
+                self._lane_of(node)
+
+    def ended(self, reading: Reading) -> None:
+        """Complete a span by what it says at its end."""
+        key = (reading.trace_id, reading.span_id)
+        node = self._open.pop(key, None) or self._ended.pop(key, None)
+        if node is None:
+            node = _Node(reading.trace_id, reading.parent_id, reading.start_ns, reading.scope)
+        node.end_ns, node.live = reading.end_ns, None
+        node.take(reading)
+        self._ended[key] = node
+        _bound(self._ended, self._ended_limit)
+        if node.conversation:
+            self._said(node.trace_id, node.conversation)
+
+    def renamed(self) -> list[Renamed]:
+        """Return the provisional conversations whose id became known since the last time this was asked."""
+        renamed, self._renamed = self._renamed, []
+        return renamed
+
+    def resolve(self, reading: Reading) -> Whose:
+        """Return whose span this is; call it after `ended`."""
+        node = self._ended.get((reading.trace_id, reading.span_id))
+        if node is None:
+            node = _Node(reading.trace_id, reading.parent_id, reading.start_ns, reading.scope)
+            node.take(reading)
+        conversation, provisional = self._conversation(node, reading)
+        lane = self._lane_of(node)
+        if lane is None:
+            return Whose(conversation, provisional=provisional, hints=node.hints)
+        return Whose(conversation, lane.path, lane.name or lane.agent_id, provisional, node.hints)
+
+    def _upwards(self, node: _Node) -> Iterator[_Node]:
+        """Yield the span and its ancestors, nearest first, up to a gap, a cycle or the bound."""
+        seen = {""}
+        for _ in range(_HOPS):
+            yield node
+            if node.parent_id in seen:
+                return
+            seen.add(node.parent_id)
+            key = (node.trace_id, node.parent_id)
+            parent = self._open.get(key) or self._ended.get(key)
+            if parent is None:
+                return
+            parent.ask()
+            node = parent
+
+    def _conversation(self, node: _Node, reading: Reading) -> tuple[str, bool]:
+        if known := self._known(node):
+            self._said(node.trace_id, known)
+            return known, False
+        if reading.resource_conversation:
+            return reading.resource_conversation[:_ID_CHARS], False
+        trace = self._trace(node.trace_id)
+        if trace.conversation and not trace.mixed:
+            return trace.conversation, False
+        trace.provisional = True
+        return node.trace_id, True
+
+    def _known(self, node: _Node) -> str:
+        for each in self._upwards(node):
+            if found := each.conversation or each.carried:
+                return found
+        return ""
+
+    def _trace(self, trace_id: str) -> _Trace:
+        trace = self._traces.pop(trace_id, None) or _Trace()
+        self._traces[trace_id] = trace
+        _bound(self._traces, self._limit)
+        return trace
+
+    def _said(self, trace_id: str, conversation: str) -> None:
+        """Let an id stand for the whole trace, until the trace names a second one."""
+        trace = self._trace(trace_id)
+        if trace.conversation:
+            trace.mixed = trace.mixed or trace.conversation != conversation
+            return
+        trace.conversation = conversation
+        if trace.provisional:
+            self._renamed.append(Renamed(trace_id, conversation))
+
+    def _lane_of(self, node: _Node) -> _Lane | None:
+        """Return the lane of a span, None where no agent is named; lanes of agent spans are kept."""
+        lane: _Lane | None = None
+        naming: list[tuple[_Node, bool]] = []
+        for each in self._upwards(node):
+            if each.lane is not None:
+                lane = each.lane
+                break
+            if each.is_tool and naming:
+                naming[-1] = (naming[-1][0], True)
+            if each.agent or each.agent_id:
+                naming.append((each, False))
+        for each, by_tool in reversed(naming):
+            lane = self._joined(lane, each, by_tool)
+            if each.is_agent:
+                each.lane = lane
+        return lane
+
+    def _joined(self, above: _Lane | None, node: _Node, by_tool: bool) -> _Lane:
+        """Return the lane of a span that names an agent; `by_tool`: a tool call lies between them."""
+        if above is not None:
+            if _same(above, node) and not (by_tool and node.is_agent):
+                return above
+            if not node.is_agent and (known := _among(above, node)) is not None:
+                return known
+            if above.depth >= _DEPTH:
+                return above
+        label = (node.agent_id or node.agent).replace("/", "%2F")
+        path = f"{above.path}/{label}" if above is not None else label
+        number = self._number(node, path) if node.is_agent else 1
+        path = path if number == 1 else f"{path}#{number}"
+        return _Lane(path, node.agent, node.agent_id, above, above.depth + 1 if above is not None else 1)
+
+    def _number(self, node: _Node, path: str) -> int:
+        """Return 1 for an invocation that overlaps no other of this path, else the first free number."""
+        key = (self._known(node) or node.trace_id, path)
+        invocations = self._invocations.pop(key, [])
+        self._invocations[key] = invocations
+        _bound(self._invocations, self._limit)
+        for index, other in enumerate(invocations):
+            twin = other.scope != node.scope and abs(other.start_ns - node.start_ns) < _TWIN_NS
+            if twin or not other.busy_at(node.start_ns):
+                invocations[index] = node
+                return index + 1
+        invocations.append(node)
+        return len(invocations)
+
+
+def _same(lane: _Lane, node: _Node) -> bool:
+    if lane.agent_id and node.agent_id:
+        return lane.agent_id == node.agent_id
+    return bool(node.agent) and lane.name == node.agent
+
+
+def _among(lane: _Lane | None, node: _Node) -> _Lane | None:
+    while lane is not None and not _same(lane, node):
+        lane = lane.above
+    return lane
+
+
+def _bound(entries: dict[_K, _V], limit: int) -> None:
+    while len(entries) > limit:
+        entries.pop(next(iter(entries)))
