@@ -1,0 +1,183 @@
+"""Requests in OTLP/JSON: which signal they carry, the views of their spans, and annotation in place.
+
+A request is the parsed JSON object. Nothing here raises on content: what is not of the shape is passed
+to `report` as a sentence and left out, and the rest is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from otel_stall.otlp.values import any_value, attributes_from, hex_id, key_values, number
+from otel_stall.spans import EventView, SpanView, Status
+
+__all__ = ["Addition", "Report", "Signal", "annotate", "annotate_span", "signal_of", "views"]
+
+Report = Callable[[str], None]
+"""Takes one sentence on what could not be used; must not raise."""
+
+KINDS = ("UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER")
+"""Span kinds by their number in the OTLP enumeration."""
+
+
+class Signal(StrEnum):
+    """What a request carries."""
+
+    TRACES = "traces"
+    LOGS = "logs"
+    METRICS = "metrics"
+
+
+_SIGNALS = {
+    "resourceSpans": Signal.TRACES,
+    "resource_spans": Signal.TRACES,
+    "resourceLogs": Signal.LOGS,
+    "resource_logs": Signal.LOGS,
+    "resourceMetrics": Signal.METRICS,
+    "resource_metrics": Signal.METRICS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """What is written on one span: attributes that replace those of the same name, and events."""
+
+    attributes: Mapping[str, object]
+    events: tuple[EventView, ...] = ()
+
+
+def signal_of(value: object) -> Signal | None:
+    """Return which OTLP request a parsed JSON value is, None where it is none."""
+    if not isinstance(value, dict):
+        return None
+    return next((signal for key, signal in _SIGNALS.items() if key in value), None)
+
+
+def views(request: Mapping[str, object], report: Report) -> Iterator[SpanView]:
+    """Yield a view of each span of a trace request; spans without valid ids are reported and left out."""
+    for resource, scope, span in _spans(request, report):
+        if view := _view(resource, scope, span):
+            yield view
+        else:
+            report("a span has no valid trace id and span id")
+
+
+def annotate(request: Mapping[str, object], wanted: Callable[[str, str], Addition | None]) -> None:
+    """Write on the spans of a request, in place, what `wanted(trace id, span id)` gives for each."""
+    for _, _, span in _spans(request, _ignore):
+        ids = hex_id(_get(span, "traceId", "trace_id"), 16), hex_id(_get(span, "spanId", "span_id"), 8)
+        if addition := wanted(*ids):
+            annotate_span(span, addition)
+
+
+def annotate_span(span: dict[str, object], addition: Addition) -> None:
+    """Write attributes and events on one span, in place; whatever else it holds stays as it is."""
+    kept = [pair for pair in _list(span.get("attributes")) if _key(pair) not in addition.attributes]
+    span["attributes"] = kept + list(key_values(addition.attributes))
+    if addition.events:
+        span["events"] = [*_list(span.get("events")), *map(_event, addition.events)]
+
+
+def _event(event: EventView) -> dict[str, object]:
+    return {
+        "timeUnixNano": str(event.time_ns),
+        "name": event.name,
+        "attributes": [{"key": key, "value": any_value(value)} for key, value in event.attributes.items()],
+    }
+
+
+def _spans(
+    request: Mapping[str, object], report: Report
+) -> Iterator[tuple[dict[str, object], str, dict[str, object]]]:
+    """Yield (resource attributes, scope name, span) of every span."""
+    for group in _objects(_get(request, "resourceSpans", "resource_spans"), "resourceSpans", report):
+        resource = group.get("resource")
+        attributes = attributes_from(resource.get("attributes")) if isinstance(resource, dict) else {}
+        scopes = _get(group, "scopeSpans", "scope_spans", "instrumentationLibrarySpans")
+        for scoped in _objects(scopes, "scopeSpans", report):
+            scope = _get(scoped, "scope", "instrumentationLibrary")
+            name = scope.get("name") if isinstance(scope, dict) else ""
+            for span in _objects(scoped.get("spans"), "spans", report):
+                yield attributes, name if isinstance(name, str) else "", span
+
+
+def _view(resource: Mapping[str, object], scope: str, span: Mapping[str, object]) -> SpanView | None:
+    trace_id = hex_id(_get(span, "traceId", "trace_id"), 16)
+    span_id = hex_id(_get(span, "spanId", "span_id"), 8)
+    if not (trace_id and span_id):
+        return None
+    start = number(_get(span, "startTimeUnixNano", "start_time_unix_nano"))
+    status = span.get("status")
+    status = status if isinstance(status, dict) else {}
+    message = status.get("message")
+    name = span.get("name")
+    return SpanView(
+        trace_id=trace_id,
+        span_id=span_id,
+        parent_id=hex_id(_get(span, "parentSpanId", "parent_span_id"), 8),
+        name=name if isinstance(name, str) else "",
+        start_ns=start,
+        end_ns=number(_get(span, "endTimeUnixNano", "end_time_unix_nano")) or start,
+        kind=_kind(span.get("kind")),
+        status=_status(status.get("code")),
+        status_description=message if isinstance(message, str) else "",
+        attributes=attributes_from(span.get("attributes")),
+        events=[_event_view(event) for event in _list(span.get("events")) if isinstance(event, dict)],
+        scope=scope,
+        resource=resource,
+    )
+
+
+def _event_view(event: Mapping[str, object]) -> EventView:
+    name = event.get("name")
+    return EventView(
+        name if isinstance(name, str) else "",
+        number(_get(event, "timeUnixNano", "time_unix_nano")),
+        attributes_from(event.get("attributes")),
+    )
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, str) and not value.isdigit():
+        name = value.rpartition("SPAN_KIND_")[2].rpartition(".")[2].upper()
+        return name if name in KINDS[1:] else "INTERNAL"
+    index = number(value)
+    return KINDS[index] if 0 < index < len(KINDS) else "INTERNAL"
+
+
+def _status(value: object) -> Status:
+    if isinstance(value, str) and not value.isdigit():
+        return Status.__members__.get(value.rpartition("STATUS_CODE_")[2].upper(), Status.UNSET)
+    return _STATUSES.get(number(value), Status.UNSET)
+
+
+_STATUSES = {status.value: status for status in Status}
+
+
+def _objects(value: object, name: str, report: Report) -> Iterator[dict[str, object]]:
+    if value is not None and not isinstance(value, list):
+        report(f"{name} is no array")
+    for item in _list(value):
+        if isinstance(item, dict):
+            yield item
+        elif item is not None:
+            report(f"{name} holds what is no object")
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _key(pair: object) -> object:
+    key = pair.get("key") if isinstance(pair, dict) else None
+    return key if isinstance(key, str) else None
+
+
+def _get(holder: Mapping[str, object], *names: str) -> object:
+    return next((holder[name] for name in names if name in holder), None)
+
+
+def _ignore(_: str) -> None:
+    """Reports of a second pass were made in the first."""
