@@ -76,52 +76,92 @@ NO_LINES = Lines()
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """What a mutation wrote: digest of the resulting content, and of the old and new text of an edit."""
+    """What a mutation wrote, as digests: the whole new content, or the old and new text of an edit.
+
+    `edit` tells an edit (its old text known) from a file written whole; `lines` are those of the new
+    content; `removes` marks a mutation that leaves no content which could be new (rm, mkdir, chmod);
+    `reverts` one that takes changes back (git checkout, restore, stash); `aside` a file made beside the
+    work: a summary, a demo, a report.
+    """
 
     content: int | None = None
     old: int | None = None
     new: int | None = None
     lines: Lines = NO_LINES
+    edit: bool = False
+    removes: bool = False
+    reverts: bool = False
+    aside: bool = False
+
+
+NO_WRITING = Writing()
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """What else the call and its result say, each read once from their text.
+
+    `noop`: a shell line that does nothing. `malformed`: the host or the shell refused it as broken.
+    `unchanged`: the answer says that nothing was changed. `running`: a polled job goes on. `done`: the
+    model declares that the work is done, by a tool or a to-do list all ticked. `commits`: a commit, push
+    or pull request. `acknowledged`: the answer is a bare receipt.
+    """
+
+    noop: bool = False
+    malformed: bool = False
+    unchanged: bool = False
+    running: bool = False
+    done: bool = False
+    commits: bool = False
+    acknowledged: bool = False
+
+
+NO_SIGNS = Signs()
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One tool call as the fold sees it."""
+    """One tool call as the fold sees it.
+
+    `command` is the tool with the first word of its shell command ("bash:git status"). `signature` is
+    the digest of tool and canonical arguments, `outcome` that of the masked result, `exact` of the
+    result as it was. `failed` and `empty` are read from telemetry and text. `mutates` says that the
+    call changes state by its nature. `query` holds the words of the question; `asked` and `words` the word
+    trigrams of question and result, for retrieval tools only. `window` is the range of lines a read asks for, from 1.
+    """
 
     tool: str
     effect: Effect
     command: str = ""
     signature: int | None = None
     outcome: int | None = None
+    exact: int | None = None
     arguments: Capture = Capture.ABSENT
     result: Capture = Capture.ABSENT
     failed: bool = False
     exit_code: int | None = None
     empty: bool = False
     zero_length: bool = False
-    lines: Lines = NO_LINES
     error: int | None = None
-    error_lines: tuple[int, ...] = ()
+    lines: Lines = NO_LINES
     check: CheckOutcome | None = None
     resource: int | None = None
-    span_range: tuple[int, int] | None = None
-    writing: Writing | None = None
-    unchanged: bool = False
-    refused: bool = False
-    reverts: bool = False
-    removes: bool = False
-    noop: bool = False
-    malformed: bool = False
-    running: bool = False
-    declares_done: bool = False
-    todo_done: bool = False
-    commits: bool = False
+    window: tuple[int, int] | None = None
+    mutates: bool = False
+    writing: Writing = NO_WRITING
+    signs: Signs = NO_SIGNS
     retrieval: bool = False
     query: frozenset[int] = frozenset()
+    asked: frozenset[int] = frozenset()
     words: frozenset[int] = frozenset()
     pending: bool = False
     call_id: str = ""
     hints: Hints = NO_HINTS
+
+    @property
+    def known_outcome(self) -> bool:
+        """Whether the result was captured whole, so that it can be compared."""
+        return self.outcome is not None
 
 
 @dataclass(frozen=True, slots=True)

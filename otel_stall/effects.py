@@ -1,0 +1,193 @@
+"""What a tool call could do, from the host's hint, the tool's name and its arguments.
+
+Order: the host's `stall.effect`, the tool's whole name, the shell command it runs, the first or last
+word of its name. What none of them tells is `other`: it may change something, and nothing is assumed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from otel_stall import commands
+from otel_stall.calls import ToolCall
+from otel_stall.commands import Shell
+from otel_stall.observations import Effect
+from otel_stall.vocabulary import (
+    ASIDE_WORDS,
+    CHECK_TOOLS,
+    DONE_TOOLS,
+    FILE_WORDS,
+    IRREVERSIBLE_VERBS,
+    MESSAGE_VERBS,
+    NOTE_FILES,
+    NOTE_TOOLS,
+    READ_VERBS,
+    RETRIEVAL_WORDS,
+    SEARCH_VERBS,
+    SHELL_TOOLS,
+    THINK_TOOLS,
+    WAIT_VERBS,
+    WRITE_VERBS,
+)
+
+__all__ = ["Nature", "argument", "nature", "tool_words"]
+
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_SEPARATOR = re.compile(r"[^A-Za-z0-9]+")
+_MAX_NAME = 120
+
+PATH_KEYS = (
+    *("path", "file_path", "filepath", "filename", "file", "file_name", "absolute_path", "target_file"),
+    *("notebook_path", "relative_path", "relative_workspace_path", "uri", "url", "document_id"),
+)
+CONTENT_KEYS = ("content", "file_text", "contents", "text", "new_content", "body", "code", "data", "source")
+OLD_KEYS = ("old", "old_str", "old_string", "old_text", "search", "original", "find")
+NEW_KEYS = ("new", "new_str", "new_string", "new_text", "replace", "replacement", "insert")
+PATCH_KEYS = ("diff", "patch", "input", "changes", "edits")
+COMMAND_KEYS = ("command", "cmd", "script", "commands", "input", "code", "?")
+QUERY_KEYS = (
+    "query",
+    "q",
+    "search_query",
+    "pattern",
+    "keywords",
+    "prompt",
+    "question",
+    "url",
+    "instruction",
+    "?",
+)
+
+_EDITOR_EFFECTS = {
+    "view": Effect.READ,
+    "open": Effect.READ,
+    "create": Effect.WRITE,
+    "str_replace": Effect.WRITE,
+    "insert": Effect.WRITE,
+    "undo_edit": Effect.WRITE,
+    "write": Effect.WRITE,
+}
+_VERBS = (
+    (WAIT_VERBS, Effect.WAIT),
+    (IRREVERSIBLE_VERBS, Effect.IRREVERSIBLE),
+    (MESSAGE_VERBS, Effect.MESSAGE),
+    (WRITE_VERBS, Effect.WRITE),
+    (SEARCH_VERBS, Effect.SEARCH),
+    (READ_VERBS, Effect.READ),
+)
+_POLLED = frozenset({"status", "poll", "output", "wait", "progress", "job", "await", "logs", "state"})
+
+
+@dataclass(frozen=True, slots=True)
+class Nature:
+    """What kind of act a call is: its effect, what it works on, and the shell command inside, if any."""
+
+    effect: Effect
+    path: str = ""
+    shell: Shell | None = None
+    polls: bool = False
+    retrieval: bool = False
+    declares_done: bool = False
+    aside: bool = False
+
+
+def argument(arguments: object, keys: tuple[str, ...]) -> str:
+    """Return the first of these arguments that is a text, "" where there is none; lists are joined."""
+    if isinstance(arguments, str):
+        return arguments if "?" in keys else ""
+    if not isinstance(arguments, Mapping):
+        return ""
+    for key in keys:
+        value = arguments.get(key)
+        if isinstance(value, str) and value:
+            return value
+        if isinstance(value, list | tuple) and value and all(isinstance(item, str) for item in value):
+            return " ".join(value)
+    return ""
+
+
+def tool_words(tool: str) -> list[str]:
+    """Return the lower-case words of a tool's own name, without the server or namespace before it."""
+    name = tool[:_MAX_NAME].split("__")[-1].rsplit(".", 1)[-1].rsplit("/", 1)[-1]
+    return [word for word in _SEPARATOR.split(_CAMEL.sub("_", name).lower()) if word]
+
+
+def nature(call: ToolCall) -> Nature:
+    """Return what kind of act a call is. Never raises; unknown tools are `other`."""
+    words = tool_words(call.tool)
+    whole = "_".join(words)
+    arguments = call.arguments.value
+    path = argument(arguments, PATH_KEYS)
+    shell = _shell(whole, words, arguments)
+    effect = _hinted(call.hints.effect) or _effect(whole, words, arguments, shell)
+    target = path or (shell.target if shell else "")
+    if effect is Effect.WRITE and _is_note(target):
+        effect = Effect.NOTE
+    return Nature(
+        effect=effect,
+        path=target,
+        shell=shell,
+        polls=effect is Effect.WAIT or not _POLLED.isdisjoint(words),
+        retrieval=_is_retrieval(whole, words),
+        declares_done=whole in DONE_TOOLS,
+        aside=_is_aside(target),
+    )
+
+
+def _hinted(effect: str) -> Effect | None:
+    try:
+        return Effect(effect)
+    except ValueError:
+        return None
+
+
+def _shell(whole: str, words: list[str], arguments: object) -> Shell | None:
+    if whole in SHELL_TOOLS or not {"bash", "shell", "terminal"}.isdisjoint(words[:2]):
+        bare = isinstance(arguments, str) or not isinstance(arguments, Mapping)
+        text = arguments if isinstance(arguments, str) else argument(arguments, COMMAND_KEYS)
+        restarts = not bare and "command" not in arguments and "restart" in arguments  # type: ignore[operator]
+        if not restarts and (text or isinstance(arguments, str | Mapping)):
+            polls = not _POLLED.isdisjoint(words)
+            return None if polls and not text else commands.parse(text)
+    return None
+
+
+def _effect(whole: str, words: list[str], arguments: object, shell: Shell | None) -> Effect:
+    if shell is not None:
+        return shell.effect
+    for names, effect in (
+        (NOTE_TOOLS, Effect.NOTE),
+        (THINK_TOOLS, Effect.THINK),
+        (CHECK_TOOLS, Effect.CHECK),
+    ):
+        if whole in names:
+            return effect
+    if whole in DONE_TOOLS:
+        return Effect.OTHER
+    if isinstance(arguments, Mapping) and (verb := arguments.get("command")) in _EDITOR_EFFECTS:
+        return _EDITOR_EFFECTS[str(verb)]
+    for word in (words[0], words[-1]) if words else ():
+        for verbs, effect in _VERBS:
+            if word in verbs:
+                return effect
+    return Effect.OTHER
+
+
+def _is_retrieval(whole: str, words: list[str]) -> bool:
+    if whole in ("search", "browse", "lookup", "retrieve"):
+        return True
+    return not RETRIEVAL_WORDS.isdisjoint(words) and FILE_WORDS.isdisjoint(words)
+
+
+def _stem(path: str) -> str:
+    return path[-200:].replace("\\", "/").rsplit("/", 1)[-1].split(".", 1)[0].lower()
+
+
+def _is_note(path: str) -> bool:
+    return path[-12:].lower().endswith((".md", ".txt", ".json", ".yaml", ".yml")) and _stem(path) in NOTE_FILES
+
+
+def _is_aside(path: str) -> bool:
+    return bool(path) and not ASIDE_WORDS.isdisjoint(_SEPARATOR.split(_stem(path)))

@@ -1,0 +1,195 @@
+"""Digests of calls and outcomes that are equal where a person would say "the same again".
+
+All digests are 64-bit xxh3 integers: stable across processes and machines, so that a resumed process
+and an offline replay agree. Equality of results: a result up to `MASKED_BYTES` is compared with its
+volatile tokens masked, a larger one as it is, whole. Numbers are never masked as such: "12 failed" is
+not "11 failed".
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from xxhash import xxh3_64_intdigest
+
+from otel_stall.observations import Lines
+
+__all__ = [
+    "MASKED_BYTES",
+    "canonical",
+    "combine",
+    "digest",
+    "fold_error",
+    "line_digests",
+    "mask",
+    "outcome",
+    "outcome_digest",
+    "trigrams",
+    "words",
+]
+
+MASKED_BYTES = 16_384
+"""Results up to so many characters are masked and read line by line; larger ones are sampled."""
+
+_SAMPLE = MASKED_BYTES // 2
+_MAX_LINES = 2_000
+_MAX_DEPTH = 48
+_LONG_STRING = 16_384
+
+_DESCRIPTIVE = frozenset(
+    {"description", "explanation", "reason", "reasoning", "rationale", "intent", "purpose", "comment"}
+    | {"thought_process", "justification", "activeform"}
+)
+"""Keys of free text beside the arguments proper, by which a model tells what it is about to do."""
+
+# Every alternative starts with a literal, a class or a boundary and every quantifier is bounded: linear.
+# The first character decides quickly whether anything can match here.
+_UNIT = r"(?:ns|us|µs|ms|s|secs?|seconds?|mins?|minutes?|hrs?|hours?)\b"
+_KEY = (
+    r"(?:[Pp][Ii][Dd]|[Ee]lapsed|ELAPSED|[Tt]ook|[Dd]uration|[Aa]ttempt|[Rr]equest|[Rr]eq|[Mm]essage|[Mm]sg"
+    r"|[Tt]imestamp|ts)"
+)
+_VOLATILE = re.compile(
+    r"(?=[0-9a-zA-Z/\x1b])(?:"
+    r"(?<![\w.])(?=[0-9])(?:"
+    r"[12][0-9]{3}-[01][0-9]-[0-3][0-9][T ][0-2][0-9]:[0-5][0-9](?::[0-6][0-9](?:[.,][0-9]{1,9})?)?"
+    r"(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
+    r"|(?<!:)[0-2]?[0-9]:[0-5][0-9](?::[0-6][0-9](?:[.,][0-9]{1,9})?)?(?![\w:])"
+    r"|0x[0-9a-fA-F]{1,16}\b"
+    rf"|[0-9]{{1,9}}(?:\.[0-9]{{1,9}})?\s?{_UNIT}"
+    r"|1[5-9][0-9]{8}(?:[0-9]{3}|\.[0-9]{1,9})?\b"
+    r")"
+    r"|\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"
+    rf"|\b{_KEY}(?:[ _-]?(?:[Ii][Dd]|number|no))?[\"']?\s?[:=#]?\s?[\"']?#?"
+    rf"[A-Za-z_-]{{0,12}}[0-9]{{1,20}}(?:\.[0-9]{{1,9}})?(?:\s?{_UNIT})?"
+    r"|\bpytest-[0-9]{1,6}\b"
+    r"|/tmp/tmp[\w.-]{1,40}|/var/folders/[\w/.+-]{1,80}"
+    r"|\x1b\[[0-9;?]{0,16}[ -/]{0,2}[@-~]"
+    r")"
+)
+_MAY_BE_VOLATILE = re.compile(r"[0-9\x1b]")
+_QUOTED = re.compile(r"'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`")
+_NUMBER = re.compile(r"[0-9]+")
+_WORD = re.compile(r"\w{1,64}")
+_PREFIX = re.compile(r"\s{0,12}(?:[\w./~@+-]{1,200}:)?(?:[0-9]{1,9}(?:[:|\t]|->|-(?=\s|\w))){1,2}\s?")
+
+
+def digest(text: str | bytes) -> int:
+    """Return the 64-bit digest of a text; lone surrogates are taken as they are."""
+    data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+    return xxh3_64_intdigest(data)
+
+
+def combine(*parts: int | str | None) -> int:
+    """Return one digest for a sequence of digests and names; order matters, None is a value of its own."""
+    return digest("\x1f".join("\x00" if part is None else str(part) for part in parts))
+
+
+def canonical(arguments: object) -> str:
+    """Return the arguments in a form that is equal for calls a person would call the same.
+
+    Keys are sorted; null, empty and false values and descriptive free text are dropped; runs of white
+    space are one space. A bare string stays a string. Never raises.
+    """
+    try:
+        return json.dumps(_canonical(arguments, 0), ensure_ascii=False, separators=(",", ":"), default=repr)
+    except (ValueError, TypeError, RecursionError):
+        return f"{type(arguments).__name__}:{digest(_safe_repr(arguments))}"
+
+
+def _canonical(value: object, depth: int) -> object:
+    if isinstance(value, str):
+        return " ".join(value.split()) if len(value) <= _LONG_STRING else f"#{digest(value)}"
+    if isinstance(value, Mapping) and depth < _MAX_DEPTH:
+        kept = ((str(key), _canonical(item, depth + 1)) for key, item in value.items())
+        return {key: item for key, item in sorted(kept, key=_by_key) if _says_something(key, item)}
+    if isinstance(value, Sequence) and not isinstance(value, bytes) and depth < _MAX_DEPTH:
+        return [_canonical(item, depth + 1) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    return (
+        value if value is None or isinstance(value, bool | int | float) else f"#{digest(_safe_repr(value))}"
+    )
+
+
+def _by_key(pair: tuple[str, object]) -> str:
+    return pair[0]
+
+
+def _says_something(key: str, value: object) -> bool:
+    if key.lower() in _DESCRIPTIVE:
+        return False
+    return value is not None and value is not False and value != "" and value != [] and value != {}
+
+
+def _safe_repr(value: object) -> str:
+    try:
+        return repr(value)
+    except Exception:  # a host's own type may raise anything here
+        return type(value).__name__
+
+
+def mask(text: str) -> str:
+    """Return the text with volatile tokens (times, durations, ids, addresses, temporary paths) as `#`."""
+    return _VOLATILE.sub("#", text) if _MAY_BE_VOLATILE.search(text) else text
+
+
+def outcome_digest(text: str) -> int:
+    """Return the digest by which two results are the same; white space around it does not count."""
+    return outcome(text)[0]
+
+
+def line_digests(text: str) -> Lines:
+    """Return the digests of the distinct lines of a result, masked, without blank ones."""
+    return outcome(text)[1]
+
+
+def outcome(text: str) -> tuple[int, Lines]:
+    """Return the digest by which two results are the same, and the digests of the result's lines.
+
+    Lines are those of the masked text without a leading `path:`, `path:12:`, `12|` or the like: a line
+    of a file is the same line whichever tool shows it. A long result is compared whole and unmasked,
+    and its lines are read at both ends only (`sampled`).
+    """
+    stripped = text.strip()
+    if len(stripped) <= MASKED_BYTES:
+        masked = mask(stripped)
+        return digest(masked), _lines(masked, sampled=False)
+    ends = stripped[:_SAMPLE] + "\n" + stripped[-_SAMPLE:]
+    return digest(stripped), _lines(mask(ends), sampled=True)
+
+
+def _lines(masked: str, *, sampled: bool) -> Lines:
+    lines = [line for line in masked.splitlines() if line and not line.isspace()]
+    found: dict[int, None] = {}
+    for line in lines[:_MAX_LINES]:
+        prefix = _PREFIX.match(line)
+        if bare := (line[prefix.end() :] if prefix else line).strip():
+            found[digest(bare)] = None
+    return Lines(tuple(found), len(lines), sampled)
+
+
+def fold_error(line: str) -> int:
+    """Return the class of an error line: quoted parts and digits folded, case ignored."""
+    return digest(_NUMBER.sub("0", _QUOTED.sub("''", mask(line[:400]))).lower().strip())
+
+
+def words(text: str, limit: int = 400) -> list[str]:
+    """Return the lower-case words of a text, at most `limit`."""
+    found = []
+    for match in _WORD.finditer(text[:MASKED_BYTES]):
+        found.append(match.group().lower())
+        if len(found) == limit:
+            break
+    return found
+
+
+def trigrams(tokens: Iterable[str]) -> frozenset[int]:
+    """Return digests of the word trigrams of a text; a text of fewer words gives its words."""
+    listed = list(tokens)
+    if len(listed) < 3:
+        return frozenset(digest(word) for word in listed)
+    return frozenset(digest(" ".join(listed[i : i + 3])) for i in range(len(listed) - 2))

@@ -1,0 +1,168 @@
+"""What a result says: its text, whether it is a failure, an exit code, nothing at all, or "still running".
+
+Telemetry often calls a failed edit a success and a failed command a result; the text decides where the
+span does not. Only the first and last few hundred characters are read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+__all__ = [
+    "error_line",
+    "exit_code_in",
+    "is_acknowledgement",
+    "is_empty",
+    "is_refusal",
+    "is_unchanged",
+    "result_text",
+    "says_absent",
+    "says_failed",
+    "says_running",
+]
+
+_HEAD = 400
+_TAIL = 600
+_TEXT_KEYS = ("stdout", "output", "stderr", "text", "content", "result", "message", "error")
+
+_EXIT_CODE = re.compile(
+    r"(?:\[?exit code:? ?|exited with (?:code |status )|<returncode>|returned non-zero exit status |"
+    r"exit status:? ?|\(exit code |Process exited with code )(-?[0-9]{1,10})",
+    re.IGNORECASE,
+)
+_FAILED_HEAD = re.compile(
+    r"\s{0,20}(?:<[a-z_]{1,30}>\s{0,4})?[\"'\[{(]{0,3}(?:\w{0,40}error\b|error|err:|traceback \(most|exception\b|"
+    r"fatal:|panic:|failed\b|failure\b|unable to|cannot |can't |could not |invalid\b|no such |unknown tool|"
+    r"unauthori[sz]ed|forbidden|access denied|permission denied|not found|404\b|403\b|401\b|500\b|502\b|503\b|"
+    r"504\b|http (?:error )?[45][0-9]{2}|request failed|rejected|denied|refused|timed? ?out\b|"
+    r"inputvalidationerror|usage error)",
+    re.IGNORECASE,
+)
+_FAILED_ANYWHERE = re.compile(
+    r"no replacement was performed|did not appear verbatim|string to replace not found|file does not exist|"
+    r"no changes were made|has not been read yet|old_string not found|no match(?:es)? found for the search block|"
+    r"is not a valid|does not exist|could not find the (?:text|string)|text not found|search text not found|"
+    r"must be unique|multiple occurrences|patch does not apply|hunk #?[0-9]{0,4} ?failed|patch failed",
+    re.IGNORECASE,
+)
+_FAILED_LAST = re.compile(
+    r"command not found|no such file or directory|permission denied|syntax error|modulenotfounderror|"
+    r"not recognized as an internal|is a directory$|unexpected eof|: unmatched |segmentation fault|"
+    r"^\w{2,40}(?:error|exception)\b|^error\b|^fatal:",
+    re.IGNORECASE,
+)
+_REFUSAL = re.compile(
+    r"exactly one action|inputvalidationerror|please always provide|format error|invalid tool call|"
+    r"unexpected eof while looking for|syntax error near unexpected token|missing required (?:argument|parameter)",
+    re.IGNORECASE,
+)
+_ABSENT = re.compile(
+    r"no such tool|unknown tool|tool (?:\S{1,80} )?(?:not found|does not exist|is not available|not registered)|"
+    r"unknown function|no tool named",
+    re.IGNORECASE,
+)
+_UNCHANGED = re.compile(
+    r"unchanged|no changes?\b|nothing to (?:do|apply|commit|change|update)|"
+    r"already (?:exists|satisfied|up[ -]to[ -]date|installed|applied)|everything up-to-date|up to date|0 newly installed|not modified|identical|same content|"
+    r"no effect\b",
+    re.IGNORECASE,
+)
+_RUNNING = re.compile(
+    r"\b(?:running|in[ _-]progress|pending|queued|not ready|waiting|still |building|processing|starting|scheduled)",
+    re.IGNORECASE,
+)
+_EMPTY = re.compile(
+    r"(?:\[\]|\{\}|null|none|\(?no (?:match(?:es)?|results?|files?|output|content|data|entries|items|hits)"
+    r"(?: (?:were )?found| for .{0,120})?\)?|0 (?:results?|matches|files|hits|items|rows)(?: found)?|nothing found|"
+    r"found 0 (?:results?|matches|files)|empty(?: (?:set|list|result))?|<output>\s{0,8}</output>|"
+    r"tool ran without output or errors|\(?no output\)?|\(?empty\)?|not found)[.!]?",
+    re.IGNORECASE,
+)
+_ACKNOWLEDGED = re.compile(
+    r"(?:ok(?:ay)?|done|success(?:ful(?:ly)?)?|true|saved|updated|created|sent|noted|received|acknowledged|"
+    r"command executed successfully)[.!]?",
+    re.IGNORECASE,
+)
+_WRAPPING = re.compile(r"</?(?:output|stdout|stderr|result|returncode|output_head|output_tail)>|\[stdout\]|\[stderr\]")
+
+
+def result_text(value: object) -> str:
+    """Return a result as one text: a string as it is, a mapping by its usual text fields, else as JSON."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, Mapping) and not set(map(str, value)) - {
+        *_TEXT_KEYS,
+        "exit_code",
+        "returncode",
+        "status",
+    }:
+        return "\n".join(result_text(value[key]) for key in _TEXT_KEYS if value.get(key) not in (None, ""))
+    try:
+        return json.dumps(value, ensure_ascii=False, sort_keys=True, indent=0, default=repr)
+    except (TypeError, ValueError, RecursionError):
+        return type(value).__name__
+
+
+def exit_code_in(text: str) -> int | None:
+    """Return the exit code that a result's text names at either end, None where it names none."""
+    match = _EXIT_CODE.search(text[:_HEAD]) or _EXIT_CODE.search(text[-_TAIL:])
+    return int(match.group(1)) if match else None
+
+
+def says_failed(text: str, *, writes: bool) -> bool:
+    """Return whether a result reads as a failure; of a write, a phrase of refusal anywhere near its start."""
+    head = text[:_HEAD]
+    if _FAILED_HEAD.match(head) or _REFUSAL.search(head) or _ABSENT.search(head):
+        return True
+    if writes and _FAILED_ANYWHERE.search(head):
+        return True
+    lines = _spoken(text[-_TAIL:])
+    return len(lines) <= 3 and bool(lines) and _FAILED_LAST.search(lines[-1][:_HEAD]) is not None
+
+
+def error_line(text: str) -> str:
+    """Return the line that names a failure: the last one that says something."""
+    lines = _spoken(text[-_TAIL:])
+    named = [line for line in lines if _FAILED_LAST.search(line[:_HEAD])]
+    return (named or lines or [""])[-1]
+
+
+def _spoken(text: str) -> list[str]:
+    lines = [_WRAPPING.sub("", line).strip() for line in text.splitlines()]
+    return [line for line in lines if any(ch.isalnum() for ch in line)]
+
+
+def is_refusal(text: str) -> bool:
+    """Return whether the host refused the call as malformed, or the shell could not parse it."""
+    return _REFUSAL.search(text[:_HEAD]) is not None
+
+
+def says_absent(text: str) -> bool:
+    """Return whether the result says that the tool itself does not exist."""
+    return len(text) < _HEAD and _ABSENT.search(text) is not None
+
+
+def is_unchanged(text: str) -> bool:
+    """Return whether the answer to a write says that nothing was written."""
+    return len(text) < 2 * _HEAD and _UNCHANGED.search(text) is not None
+
+
+def says_running(text: str) -> bool:
+    """Return whether the answer to a wait or poll says that the awaited thing goes on."""
+    return _RUNNING.search(text[:_HEAD]) is not None
+
+
+def is_empty(text: str) -> bool:
+    """Return whether the result says that there is nothing: no text, an empty list, "no matches"."""
+    bare = _WRAPPING.sub("", text[:_HEAD]).strip() if len(text) < _HEAD else text
+    return len(bare) < 160 and (not bare or _EMPTY.fullmatch(bare) is not None)
+
+
+def is_acknowledgement(text: str) -> bool:
+    """Return whether the result only says that the call was received."""
+    bare = text.strip()
+    return len(bare) < 60 and _ACKNOWLEDGED.fullmatch(bare) is not None

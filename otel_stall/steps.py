@@ -1,0 +1,240 @@
+"""Observations from readings: raw contents in, fingerprints out; nothing raw leaves this module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from otel_stall import effects, outcomes
+from otel_stall.calls import Capture, CompactionMark, Content, ModelCall, Reading, ToolCall
+from otel_stall.checks import check_outcome
+from otel_stall.effects import Nature, argument
+from otel_stall.fingerprints import canonical, combine, digest, fold_error, outcome, trigrams, words
+from otel_stall.observations import (
+    NO_LINES,
+    CheckOutcome,
+    Compaction,
+    Effect,
+    ModelTurn,
+    Observation,
+    Signs,
+    Step,
+    Writing,
+)
+
+__all__ = ["observation", "step"]
+
+_MAX_NAME = 120
+_EDIT_CHARACTERS = 262_144
+
+
+def observation(reading: Reading) -> Observation | None:
+    """Return what the fold takes of a reading, or None where it holds nothing for the fold."""
+    record = reading.record
+    if isinstance(record, ToolCall):
+        return step(record)
+    if isinstance(record, ModelCall):
+        return _model_turn(record)
+    if isinstance(record, CompactionMark):
+        return Compaction(record.source) if _compacted(record) else None
+    return None
+
+
+def _model_turn(call: ModelCall) -> ModelTurn:
+    said = " ".join(call.text.split())
+    return ModelTurn(
+        text=digest(said) if said else None,
+        calls_tools=call.calls_tools,
+        user_messages=call.user_messages,
+        input_tokens=call.input_tokens,
+        output_tokens=call.output_tokens,
+        compacted=call.compacted,
+    )
+
+
+def _compacted(mark: CompactionMark) -> bool:
+    """A sliding window reports itself before every request; only a real cut is a compaction.
+
+    0.6 is the share of the context left from which re-reading is to be expected.
+    """
+    if mark.size_before and mark.size_after is not None:
+        return mark.size_after < 0.6 * mark.size_before
+    return True
+
+
+def step(call: ToolCall) -> Step:
+    """Return the step of a tool call: effect, outcome and fingerprints. Never raises; linear in the content."""
+    kind = effects.nature(call)
+    result = call.result
+    text = outcomes.result_text(result.value) if result.capture is Capture.CAPTURED else ""
+    exit_code = _exit_code(call, text)
+    failed = _failed(call, kind, text, exit_code)
+    captured = result.capture is Capture.CAPTURED
+    same, lines = outcome(text) if captured else (None, NO_LINES)
+    empty = captured and outcomes.is_empty(text)
+    asked = _asked(call.arguments)
+    return Step(
+        tool=call.tool[:_MAX_NAME],
+        effect=kind.effect,
+        command=_command(call, kind),
+        signature=_signature(call, text),
+        outcome=same,
+        exact=digest(text) if captured else None,
+        arguments=call.arguments.capture,
+        result=result.capture,
+        failed=failed,
+        exit_code=exit_code,
+        empty=empty and not failed,
+        zero_length=captured and not text.strip(),
+        error=_error(text) if failed and captured else None,
+        lines=lines,
+        check=_check(kind, call, text, failed=failed, exit_code=exit_code) if captured else None,
+        resource=_resource(call, kind),
+        window=_window(call, kind),
+        mutates=kind.effect.mutates() or bool(kind.shell and kind.shell.mutates),
+        writing=_writing(call, kind),
+        signs=_signs(call, kind, text),
+        retrieval=kind.retrieval,
+        query=frozenset(map(digest, asked)),
+        asked=trigrams(asked) if kind.retrieval else frozenset(),
+        words=trigrams(words(text)) if kind.retrieval else frozenset(),
+        pending=call.pending,
+        call_id=call.call_id[:_MAX_NAME],
+        hints=call.hints,
+    )
+
+
+def _command(call: ToolCall, kind: Nature) -> str:
+    tool = call.tool[:_MAX_NAME]
+    return f"{tool}:{kind.shell.name}" if kind.shell and kind.shell.name else tool
+
+
+def _signature(call: ToolCall, text: str) -> int | None:
+    """Return the digest of tool and arguments; a tool that does not exist is the same call whatever it is given."""
+    if call.arguments.capture is not Capture.CAPTURED:
+        return None
+    if text and outcomes.says_absent(text):
+        return combine(call.tool)
+    return combine(call.tool, canonical(call.arguments.value))
+
+
+def _exit_code(call: ToolCall, text: str) -> int | None:
+    if call.exit_code is not None:
+        return call.exit_code
+    return outcomes.exit_code_in(text) if text else None
+
+
+def _failed(call: ToolCall, kind: Nature, text: str, exit_code: int | None) -> bool:
+    if call.failed:
+        return True
+    if exit_code:
+        return not (exit_code == 1 and kind.effect is Effect.SEARCH and outcomes.is_empty(text))
+    if exit_code == 0 and kind.shell is not None:
+        return bool(text) and outcomes.is_refusal(text)
+    shows_contents = kind.effect in (Effect.READ, Effect.SEARCH) and kind.shell is None and len(text) > 400
+    return bool(text) and not shows_contents and outcomes.says_failed(text, writes=kind.effect is Effect.WRITE)
+
+
+def _error(text: str) -> int:
+    return fold_error(outcomes.error_line(text))
+
+
+def _check(kind: Nature, call: ToolCall, text: str, *, failed: bool, exit_code: int | None) -> CheckOutcome | None:
+    if kind.effect is not Effect.CHECK:
+        return None
+    identity = kind.shell.check if kind.shell else call.tool
+    return check_outcome(identity, text, failed=failed, exit_code=exit_code)
+
+
+def _resource(call: ToolCall, kind: Nature) -> int | None:
+    if call.hints.resource:
+        return digest(call.hints.resource)
+    return digest(kind.path.removeprefix("./")) if kind.path else None
+
+
+_OFFSETS = ("offset", "start_line", "line_start", "start", "from_line", "begin_line")
+_LIMITS = ("limit", "count", "num_lines", "lines", "length")
+_ENDS = ("end_line", "line_end", "end", "to_line")
+
+
+def _window(call: ToolCall, kind: Nature) -> tuple[int, int] | None:
+    """Return the first and last line a read asks for, None where it asks for no range."""
+    if kind.effect is not Effect.READ:
+        return None
+    if kind.shell is not None:
+        return kind.shell.lines
+    arguments = call.arguments.value
+    if not isinstance(arguments, Mapping):
+        return None
+    both = arguments.get("view_range") or arguments.get("line_range") or arguments.get("range")
+    if isinstance(both, Sequence) and len(both) == 2 and all(isinstance(end, int) for end in both):
+        return (int(both[0]), int(both[1])) if both[1] >= both[0] else (int(both[0]), 10**9)
+    first, size, last = (_number(arguments, keys) for keys in (_OFFSETS, _LIMITS, _ENDS))
+    if first is None and size is None and last is None:
+        return None
+    start = first if first is not None else 1
+    return start, last if last is not None else start + size if size is not None else 10**9
+
+
+def _number(arguments: Mapping[str, object], keys: tuple[str, ...]) -> int | None:
+    for key in keys:
+        value = arguments.get(key)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+    return None
+
+
+def _writing(call: ToolCall, kind: Nature) -> Writing:
+    if not (kind.effect.mutates() or kind.effect is Effect.NOTE or (kind.shell and kind.shell.mutates)):
+        return Writing()
+    arguments = call.arguments.value
+    old = argument(arguments, effects.OLD_KEYS)
+    new = argument(arguments, effects.NEW_KEYS)
+    if kind.shell is not None:
+        content = kind.shell.document or ""
+    else:
+        content = argument(arguments, effects.CONTENT_KEYS) or argument(arguments, effects.PATCH_KEYS)
+    written = (new if old else content or new)[:_EDIT_CHARACTERS]
+    return Writing(
+        content=digest(content) if content else None,
+        old=digest(old) if old else None,
+        new=digest(new) if old else None,
+        lines=outcome(written)[1],
+        edit=bool(old),
+        removes=bool(kind.shell and kind.shell.removes),
+        reverts=bool(kind.shell and kind.shell.reverts),
+        aside=kind.aside,
+    )
+
+
+def _signs(call: ToolCall, kind: Nature, text: str) -> Signs:
+    shell = kind.shell
+    return Signs(
+        noop=bool(shell and shell.noop and call.arguments.capture is Capture.CAPTURED),
+        malformed=bool(text) and kind.effect is not Effect.CHECK and outcomes.is_refusal(text),
+        unchanged=bool(text) and outcomes.is_unchanged(text),
+        running=kind.polls and outcomes.says_running(text),
+        done=kind.declares_done or _todo_done(call.arguments.value, kind),
+        commits=bool(shell and shell.commits),
+        acknowledged=outcomes.is_acknowledgement(text),
+    )
+
+
+def _todo_done(arguments: object, kind: Nature) -> bool:
+    """Return whether a to-do list of two items or more is all ticked."""
+    if kind.effect is not Effect.NOTE or not isinstance(arguments, Mapping):
+        return False
+    for key in ("todos", "items", "plan", "tasks", "steps"):
+        items = arguments.get(key)
+        if isinstance(items, Sequence) and not isinstance(items, str) and len(items) >= 2:
+            states = [item.get("status") for item in items if isinstance(item, Mapping)]
+            return len(states) == len(items) and all(state in ("completed", "done", "complete") for state in states)
+    return False
+
+
+def _asked(arguments: Content) -> list[str]:
+    """Return the words a call asks with."""
+    if arguments.capture is not Capture.CAPTURED:
+        return []
+    value = arguments.value
+    text = value if isinstance(value, str) else argument(value, effects.QUERY_KEYS) or canonical(value)
+    return words(text, 80)
