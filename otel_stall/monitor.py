@@ -24,3 +24,11 @@ class Monitor:
         `lineage` found. Never raises on content.
         """
         raise NotImplementedError
+
+    def rename(self, old: str, new: str) -> None:
+        """Let what was counted under the provisional conversation `old` (a trace id) go on under `new`.
+
+        Called at most once per `old`, before the first observation under `new` that follows from it; where
+        `new` has steps of its own already they stay, and `old` is forgotten.
+        """
+        raise NotImplementedError
