@@ -45,6 +45,7 @@ class Hints:
     effect: str = ""
     wait_on: str = ""
     infra: bool = False
+    compaction: bool = False
 
 
 NO_HINTS = Hints()
@@ -64,6 +65,7 @@ class ToolCall:
     result: Content = ABSENT
     failed: bool | None = None
     error_type: str = ""
+    error_message: str = ""
     exit_code: int | None = None
     call_id: str = ""
     pending: bool = False

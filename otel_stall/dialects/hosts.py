@@ -1,0 +1,56 @@
+"""What the host says by `stall.*`: hints on tool spans, marks in span events, and the run it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from otel_stall import attributes as names
+from otel_stall.calls import NO_HINTS, Hints, HostMark
+from otel_stall.dialects.sightings import Sighting, label, truth
+
+__all__ = ["HINT_NAMES", "RUN_NAMES", "hints_of", "marks_of", "said_by_host"]
+
+_TEXTS: Final = {
+    "milestone": names.MILESTONE_NAME,
+    "evidence": names.MILESTONE_EVIDENCE,
+    "state_before": names.STATE_BEFORE,
+    "state_after": names.STATE_AFTER,
+    "content_digest": names.CONTENT_DIGEST,
+    "resource": names.RESOURCE,
+    "effect": names.EFFECT,
+    "wait_on": names.WAIT_ON,
+}
+HINT_NAMES: Final = frozenset({*_TEXTS.values(), names.INFRA, names.COMPACTION})
+"""Attributes that hint at one call."""
+RUN_NAMES: Final = (names.RUN_ID, names.RUN_OUTCOME, names.TASK_ID, names.TASK_CLASS)
+"""Attributes that tell of the run and its task, in the order of `Reading`'s fields."""
+
+_MARK: Final = "stall.milestone"
+_MARKS: Final = 32
+
+
+def hints_of(seen: Sighting, resource: Mapping[str, object]) -> Hints:
+    """Return the hints on the span, completed from the resource."""
+    if HINT_NAMES.isdisjoint(seen.known) and HINT_NAMES.isdisjoint(resource):
+        return NO_HINTS
+    texts = {field: said_by_host(name, seen.known, resource) for field, name in _TEXTS.items()}
+    infra = seen.known.get(names.INFRA, resource.get(names.INFRA))
+    compaction = seen.known.get(names.COMPACTION)
+    return Hints(**texts, infra=truth(infra) is True, compaction=truth(compaction) is True)
+
+
+def said_by_host(name: str, known: Mapping[str, object], resource: Mapping[str, object]) -> str:
+    """Return what span or else resource say under that name; "" where neither does."""
+    return label(known.get(name)) or label(resource.get(name))
+
+
+def marks_of(seen: Sighting) -> tuple[HostMark, ...]:
+    """Return the milestones that the host marked by span events, at most 32, in their order."""
+    found: list[HostMark] = []
+    for event in seen.view.events:
+        milestone = label(event.attributes.get(names.MILESTONE_NAME))
+        if milestone or event.name == _MARK:
+            evidence = label(event.attributes.get(names.MILESTONE_EVIDENCE))
+            found.append(HostMark(milestone or _MARK, evidence, event.time_ns))
+    return tuple(found[:_MARKS])

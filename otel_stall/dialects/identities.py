@@ -1,0 +1,99 @@
+"""Who a span speaks for: the conversation and the agent that it names itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from otel_stall.dialects.payloads import parse_json
+from otel_stall.dialects.rules import Dialect
+from otel_stall.dialects.sightings import Sighting, Source, first_label, label
+
+__all__ = [
+    "AGENT_ID",
+    "AGENT_NAMES",
+    "CONVERSATIONS",
+    "METADATA",
+    "agent_id_of",
+    "agent_of",
+    "conversation_of",
+    "invoked_agent",
+    "resource_conversation",
+]
+
+METADATA: Final = "metadata"
+AGENT_ID: Final = "gen_ai.agent.id"
+
+CONVERSATIONS: Final[tuple[str, ...]] = (
+    "gen_ai.conversation.id",
+    "session.id",
+    "traceloop.association.properties.session_id",
+    "traceloop.association.properties.thread_id",
+    "traceloop.association.properties.conversation_id",
+    "langsmith.metadata.session_id",
+    "langsmith.metadata.thread_id",
+    "lmnr.association.properties.session_id",
+    "langfuse.session.id",
+    "gcp.vertex.agent.session_id",
+)
+
+# openai-agents-v2 puts these on every span, whatever the agent is called.
+_CONSTANT_AGENTS: Final = frozenset({"OpenAI Agent"})
+_CONSTANT_IDS: Final = frozenset({"agent"})
+_PREFIXES: Final = ("invoke_agent ", "agent_run ")
+_SUFFIXES: Final = (".run", ".agent", ".workflow")
+
+
+def _langchain_agent(seen: Sighting) -> object:
+    text = seen.known.get(METADATA)
+    if not isinstance(text, str) or '"lc_agent_name"' not in text[:4096]:
+        return None
+    metadata = parse_json(text)
+    return metadata.get("lc_agent_name") if isinstance(metadata, dict) else None
+
+
+AGENT_NAMES: Final[tuple[Source, ...]] = (
+    "gen_ai.agent.name",
+    "agent.name",
+    "tool.agent_role",
+    "traceloop.association.properties.lc_agent_name",
+    "langsmith.metadata.lc_agent_name",
+    _langchain_agent,
+)
+
+
+def conversation_of(seen: Sighting, dialect: Dialect | None) -> str:
+    """Return the conversation id on the span, in the dialect's own order first; "" where none."""
+    own = dialect.conversation if dialect else ()
+    return first_label(seen, (*own, *CONVERSATIONS))
+
+
+def resource_conversation(resource: Mapping[str, object]) -> str:
+    """Return the conversation id on the resource, "" where none."""
+    for name in CONVERSATIONS:
+        if name in resource and (found := label(resource[name])):
+            return found
+    return ""
+
+
+def agent_of(seen: Sighting) -> str:
+    """Return the agent that the span names, "" where none."""
+    return first_label(seen, AGENT_NAMES, _CONSTANT_AGENTS)
+
+
+def invoked_agent(seen: Sighting, dialect: Dialect) -> str:
+    """Return the name of the agent whose invocation the span is; the span's own name where nothing else."""
+    named = first_label(seen, (*AGENT_NAMES, *dialect.agent), _CONSTANT_AGENTS)
+    if named:
+        return named
+    name = label(seen.view.name)
+    for prefix in _PREFIXES:
+        name = name.removeprefix(prefix)
+    for suffix in _SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name
+
+
+def agent_id_of(seen: Sighting) -> str:
+    """Return the agent's id on the span, "" where none."""
+    return first_label(seen, (AGENT_ID,), _CONSTANT_IDS)

@@ -1,0 +1,98 @@
+"""`read`: what the dialects make of one span."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from otel_stall import attributes
+from otel_stall.calls import CompactionMark, ModelCall, Reading, ToolCall
+from otel_stall.dialects.compactions import COMPACTION_NAMES, compaction_of
+from otel_stall.dialects.hosts import HINT_NAMES, RUN_NAMES, marks_of, said_by_host
+from otel_stall.dialects.identities import (
+    AGENT_ID,
+    AGENT_NAMES,
+    CONVERSATIONS,
+    agent_id_of,
+    agent_of,
+    conversation_of,
+    invoked_agent,
+    resource_conversation,
+)
+from otel_stall.dialects.model_calls import model_call
+from otel_stall.dialects.rules import DIALECTS, Dialect, Role, names_read
+from otel_stall.dialects.sightings import Sighting, label, names_of
+from otel_stall.dialects.tool_calls import TOOL_NAMES, tool_call
+from otel_stall.spans import EMPTY, SpanView
+
+__all__ = ["read"]
+
+_KNOWN: Final = frozenset(
+    {*CONVERSATIONS, AGENT_ID, *names_of(AGENT_NAMES), *RUN_NAMES, attributes.STEP}
+    | HINT_NAMES
+    | COMPACTION_NAMES
+    | TOOL_NAMES
+).union(*map(names_read, DIALECTS))
+_SERVICE: Final = "service.name"
+
+
+def read(view: SpanView) -> Reading:
+    """Return what the span says: a tool call, a model turn, a compaction, an agent, or only whose it is.
+
+    Pure, linear in the size of the span, and never raises, whatever the attributes hold. The result
+    refers to the host's contents and must not outlive the hook that reads the span.
+    """
+    present = _KNOWN.intersection(view.attributes)
+    seen = Sighting(view, {name: view.attributes[name] for name in present} if present else EMPTY)
+    role, rows = _recognise(seen) if present else (None, ())
+    dialect = rows[0] if rows else None
+    record = _record(seen, role, rows)
+    resource = view.resource
+    run_id, outcome, task_id, task_class = (said_by_host(name, seen.known, resource) for name in RUN_NAMES)
+    return Reading(
+        trace_id=view.trace_id,
+        span_id=view.span_id,
+        parent_id=view.parent_id,
+        name=view.name,
+        start_ns=view.start_ns,
+        end_ns=view.end_ns,
+        scope=view.scope,
+        dialect=dialect.name if dialect else record.source if isinstance(record, CompactionMark) else "",
+        record=record,
+        conversation=conversation_of(seen, dialect) if present else "",
+        agent=invoked_agent(seen, dialect) if dialect and role is Role.AGENT else agent_of(seen),
+        agent_id=agent_id_of(seen),
+        is_agent=role is Role.AGENT,
+        run_id=run_id,
+        run_outcome=outcome,
+        task_id=task_id,
+        task_class=task_class,
+        service=label(resource.get(_SERVICE)),
+        resource_conversation=resource_conversation(resource),
+        judged=attributes.STEP in seen.known,
+        sampled=view.sampled,
+        marks=marks_of(seen) if view.events else (),
+    )
+
+
+def _recognise(seen: Sighting) -> tuple[Role | None, tuple[Dialect, ...]]:
+    """Return what the span is and every row that sees the same; the first row to know decides."""
+    decided: Role | None = None
+    rows: list[Dialect] = []
+    for row in DIALECTS:
+        if any(mark in seen.known for mark in row.marks) and (role := row.role(seen)) is not None:
+            decided = decided or role
+            if decided is Role.OTHER:
+                return Role.OTHER, ()
+            if role is decided:
+                rows.append(row)
+    return decided, tuple(rows)
+
+
+def _record(
+    seen: Sighting, role: Role | None, rows: tuple[Dialect, ...]
+) -> ToolCall | ModelCall | CompactionMark | None:
+    if role is Role.TOOL:
+        return tool_call(seen, rows)
+    if seen.known and (mark := compaction_of(seen, role, rows[0].name if rows else "")):
+        return mark
+    return model_call(seen, rows) if role is Role.MODEL else None

@@ -1,0 +1,351 @@
+"""The table of dialects: how each emitter says "tool call", "model turn", "compaction" and "agent".
+
+One row per dialect, in priority order. The first row that knows a span's role names its dialect; all
+rows that see the same role are then asked for each field, in order, so that a span which two
+instrumentations filled is read from both. A new emitter is a new row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from otel_stall.dialects import sources
+from otel_stall.dialects.envelopes import Unwrap, openhands_action
+from otel_stall.dialects.sightings import Sighting, Source, first_label, from_event, names_of
+
+__all__ = ["DIALECTS", "Dialect", "Model", "Role", "Says", "Tool", "names_read"]
+
+
+class Role(Enum):
+    """What a span is to a dialect; `OTHER` is a span that the dialect knows and that counts for nothing."""
+
+    TOOL = "tool"
+    MODEL = "model"
+    COMPACTION = "compaction"
+    AGENT = "agent"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Says:
+    """An attribute by which an emitter says outright how a call ended."""
+
+    attribute: str
+    failed: object
+    succeeded: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """Where a tool call's fields stand; `pausing` scopes leave the result out of calls that await approval."""
+
+    name: tuple[Source, ...] = ()
+    arguments: tuple[Source, ...] = ()
+    result: tuple[Source, ...] = ()
+    call_id: tuple[Source, ...] = ()
+    says: tuple[Says, ...] = ()
+    cut: tuple[str, ...] = ()
+    unwrap: tuple[Unwrap, ...] = ()
+    pausing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Where a model turn's fields stand; `uncounted` are tokens that the input count leaves out."""
+
+    input: tuple[Source, ...] = ()
+    output: tuple[Source, ...] = ()
+    input_tokens: tuple[Source, ...] = ()
+    output_tokens: tuple[Source, ...] = ()
+    uncounted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One row: its name, the attributes one of which it needs to be asked, and what it knows."""
+
+    name: str
+    marks: tuple[str, ...]
+    role: Callable[[Sighting], Role | None]
+    tool: Tool = Tool()
+    model: Model = Model()
+    agent: tuple[Source, ...] = ()
+    conversation: tuple[Source, ...] = ()
+
+
+def names_read(dialect: Dialect) -> frozenset[str]:
+    """Return every attribute name that a row reads."""
+    tool, model = dialect.tool, dialect.model
+    fields = (tool.name, tool.arguments, tool.result, tool.call_id, model.input, model.output)
+    more = (model.input_tokens, model.output_tokens, dialect.agent, dialect.conversation)
+    read = [source for field in (*fields, *more) for source in field]
+    says = [said.attribute for said in tool.says]
+    return names_of(read) | {*dialect.marks, *says, *tool.cut, *model.uncounted}
+
+
+def by_value(attribute: str, **roles: tuple[str, ...]) -> Callable[[Sighting], Role | None]:
+    """Return a role function that compares one attribute, without case, to the words of each role."""
+    table = {word: Role(role) for role, words in roles.items() for word in words}
+
+    def role(seen: Sighting) -> Role | None:
+        return table.get(first_label(seen, (attribute,)).lower())
+
+    return role
+
+
+# Roles
+
+
+def _pending_copy(seen: Sighting) -> Role | None:
+    return Role.OTHER if seen.known.get("logfire.span_type") == "pending_span" else None
+
+
+def _crewai_echo(seen: Sighting) -> Role | None:
+    return Role.OTHER if seen.view.name == "tool failure" else None
+
+
+def _mcp(seen: Sighting) -> Role | None:
+    if seen.view.kind == "SERVER":
+        return Role.OTHER
+    return Role.TOOL if seen.known.get("mcp.method.name") == "tools/call" else Role.OTHER
+
+
+_OPERATIONS: Final = {
+    "execute_tool": Role.TOOL,
+    "chat": Role.MODEL,
+    "generate_content": Role.MODEL,
+    "text_completion": Role.MODEL,
+    "invoke_agent": Role.AGENT,
+    "compact_events": Role.COMPACTION,
+}
+
+
+def _genai(seen: Sighting) -> Role | None:
+    if seen.known.get("gen_ai.tool.name") == "(merged tools)":
+        return Role.OTHER
+    operation = first_label(seen, ("gen_ai.operation.name",))
+    return _OPERATIONS.get(operation, Role.OTHER) if operation else None
+
+
+def _strands(seen: Sighting) -> Role | None:
+    return _genai(seen) if seen.view.scope.startswith("strands.") else None
+
+
+def _traceloop(seen: Sighting) -> Role | None:
+    kind = first_label(seen, ("traceloop.span.kind",)).lower()
+    if kind == "task":
+        return Role.TOOL if "tool.arguments" in seen.known else Role.OTHER
+    if not kind and "llm.request.type" in seen.known:
+        return Role.MODEL
+    return {"tool": Role.TOOL, "agent": Role.AGENT, "workflow": Role.AGENT}.get(kind)
+
+
+def _openinference(seen: Sighting) -> Role | None:
+    kind = first_label(seen, ("openinference.span.kind",)).upper()
+    if kind == "AGENT":
+        return Role.TOOL if "tool.name" in seen.known else Role.AGENT
+    return {"TOOL": Role.TOOL, "LLM": Role.MODEL}.get(kind)
+
+
+def _lmnr(seen: Sighting) -> Role | None:
+    if seen.view.name == "MCPToolExecutor.call_tool":
+        return Role.OTHER
+    if seen.view.name in ("get_condensation", "hard_context_reset"):
+        return Role.COMPACTION
+    return by_value("lmnr.span.type", tool=("tool",), model=("llm",))(seen)
+
+
+def _haystack(seen: Sighting) -> Role | None:
+    if seen.view.name.startswith("haystack.agent.step.tool") and "haystack.tool.name" in seen.known:
+        return Role.TOOL
+    return {"haystack.agent.step.llm": Role.MODEL, "haystack.agent.run": Role.AGENT}.get(seen.view.name)
+
+
+_LOGFIRE_TEMPLATES: Final = {
+    "Function: {name}": Role.TOOL,
+    "Agent run: {name!r}": Role.AGENT,
+    "Chat completion with {gen_ai.request.model!r}": Role.MODEL,
+    "Responses API with {gen_ai.request.model!r}": Role.MODEL,
+}
+
+
+def _logfire_openai(seen: Sighting) -> Role | None:
+    return _LOGFIRE_TEMPLATES.get(first_label(seen, ("logfire.msg_template",)))
+
+
+# Rows
+
+
+GENAI: Final = Dialect(
+    name="genai",
+    marks=("gen_ai.operation.name",),
+    role=_genai,
+    tool=Tool(
+        name=("gen_ai.tool.name",),
+        arguments=(
+            "gen_ai.tool.call.arguments",
+            "tool_arguments",  # pydantic-ai, instrumentation version 2
+            sources.adk_arguments,
+            from_event("gen_ai.tool.message", "content"),  # strands
+            sources.event_call,
+            "gen_ai.tool.input",  # openlit before the convention
+            "gen_ai.tool.args",
+        ),
+        result=(
+            "gen_ai.tool.call.result",
+            "tool_response",
+            sources.adk_result,
+            from_event("gen_ai.choice", "message"),
+            sources.event_response,
+            "gen_ai.tool.output",
+            "gen_ai.tool.result",
+        ),
+        call_id=("gen_ai.tool.call.id", from_event("gen_ai.tool.message", "id")),
+        says=(Says("gen_ai.tool.status", "error", "success"), Says("gen_ai.task.status", "failure")),
+        cut=("ag2.tool.call.result.truncated",),
+        pausing="openai_agents",
+    ),
+    model=Model(
+        input=("gen_ai.input.messages", sources.event_input, sources.legacy_prompt),
+        output=("gen_ai.output.messages", sources.event_output, sources.legacy_completion),
+        input_tokens=("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens"),
+        output_tokens=(
+            "gen_ai.usage.output_tokens",
+            "gen_ai.usage.completion_tokens",
+            "llm.usage.completion_tokens",
+        ),
+    ),
+    agent=("gen_ai.agent.name",),
+)
+
+DIALECTS: Final[tuple[Dialect, ...]] = (
+    Dialect("logfire-pending", ("logfire.span_type",), _pending_copy),
+    Dialect("crewai-echo", ("crewai.event_name",), _crewai_echo),
+    Dialect(
+        name="langsmith",
+        marks=("langsmith.span.kind",),
+        role=by_value("langsmith.span.kind", tool=("tool",), model=("llm",)),
+        tool=Tool(arguments=("gen_ai.prompt",), result=("gen_ai.completion",)),
+        model=Model(input=("gen_ai.prompt",), output=("gen_ai.completion",)),
+    ),
+    Dialect(
+        name="mcp",
+        marks=("mcp.method.name",),
+        role=_mcp,
+        tool=Tool(name=(sources.mcp_tool,)),
+    ),
+    Dialect(
+        # Bedrock counts cached input apart; every other emitter's input count holds it.
+        name="strands",
+        marks=("gen_ai.operation.name",),
+        role=_strands,
+        model=Model(uncounted=("gen_ai.usage.cache_read_input_tokens", "gen_ai.usage.cache_write_input_tokens")),
+    ),
+    GENAI,
+    Dialect(
+        name="traceloop",
+        marks=("traceloop.span.kind", "llm.request.type"),
+        role=_traceloop,
+        tool=Tool(
+            name=("tool.name", "traceloop.entity.name"),
+            arguments=("tool.arguments", "traceloop.entity.input"),
+            result=("traceloop.entity.output",),
+            says=(Says("gen_ai.task.status", "failure"),),
+        ),
+        model=GENAI.model,
+        agent=("traceloop.entity.name", "traceloop.workflow.name"),
+    ),
+    Dialect(
+        name="openinference",
+        marks=("openinference.span.kind",),
+        role=_openinference,
+        tool=Tool(
+            name=("tool.name", "tool_call.function.name"),
+            arguments=("tool_call.function.arguments", "input.value", sources.tool_parameters),
+            result=("output.value",),
+            call_id=("tool_call.id", "tool.call_id", "tool.id"),
+            pausing="openai_agents",
+        ),
+        model=Model(
+            input=(sources.openinference_input,),
+            output=(sources.openinference_output, "output.value"),
+            input_tokens=("llm.token_count.prompt",),
+            output_tokens=("llm.token_count.completion",),
+        ),
+        agent=("agent.name", "graph.node.name"),
+    ),
+    Dialect(
+        name="langfuse",
+        marks=("langfuse.observation.type",),
+        role=by_value("langfuse.observation.type", tool=("tool",), model=("generation",), agent=("agent",)),
+        tool=Tool(
+            arguments=("langfuse.observation.input",),
+            result=("langfuse.observation.output",),
+            says=(Says("langfuse.observation.level", "ERROR"),),
+        ),
+        model=Model(
+            input=("langfuse.observation.input",),
+            output=("langfuse.observation.output",),
+            input_tokens=(sources.langfuse_input_tokens,),
+            output_tokens=(sources.langfuse_output_tokens,),
+        ),
+    ),
+    Dialect(
+        name="mlflow",
+        marks=("mlflow.spanType",),
+        role=by_value("mlflow.spanType", tool=("tool",), model=("llm", "chat_model"), agent=("agent",)),
+        tool=Tool(name=("mlflow.spanFunctionName",), arguments=("mlflow.spanInputs",), result=("mlflow.spanOutputs",)),
+        model=Model(
+            input=("mlflow.spanInputs",),
+            output=("mlflow.spanOutputs",),
+            input_tokens=(sources.mlflow_input_tokens,),
+            output_tokens=(sources.mlflow_output_tokens,),
+        ),
+    ),
+    Dialect(
+        name="lmnr",
+        marks=("lmnr.span.type", "lmnr.span.path"),
+        role=_lmnr,
+        tool=Tool(arguments=("lmnr.span.input",), result=("lmnr.span.output",), unwrap=(openhands_action,)),
+        model=Model(
+            input=(*GENAI.model.input, "lmnr.span.input"),
+            output=(*GENAI.model.output, "lmnr.span.output"),
+            input_tokens=GENAI.model.input_tokens,
+            output_tokens=GENAI.model.output_tokens,
+        ),
+    ),
+    Dialect(
+        name="haystack",
+        marks=("haystack.tool.name", "haystack.agent.step.llm.output", "haystack.agent.max_steps"),
+        role=_haystack,
+        tool=Tool(
+            name=("haystack.tool.name",),
+            arguments=("haystack.agent.step.tool.input",),
+            result=("haystack.agent.step.tool.output",),
+            call_id=("haystack.tool.call.id",),
+            says=(Says("haystack.tool.error", failed=True, succeeded=False),),
+        ),
+        model=Model(
+            input=("haystack.agent.step.llm.input",),
+            output=("haystack.agent.step.llm.output",),
+            input_tokens=(sources.haystack_input_tokens,),
+            output_tokens=(sources.haystack_output_tokens,),
+        ),
+    ),
+    Dialect(
+        name="logfire-openai-agents",
+        marks=("logfire.msg_template",),
+        role=_logfire_openai,
+        tool=Tool(name=("name",), arguments=("input",), result=(sources.logfire_output,), pausing="openai_agents"),
+        model=Model(
+            input=("input",),
+            output=("output",),
+            input_tokens=GENAI.model.input_tokens,
+            output_tokens=GENAI.model.output_tokens,
+        ),
+        agent=("name",),
+    ),
+)

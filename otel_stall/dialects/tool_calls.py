@@ -1,0 +1,119 @@
+"""From a tool span to `ToolCall`: name, arguments, result, ids, failure and whether it still waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from otel_stall.calls import Capture, Content, ToolCall
+from otel_stall.dialects.envelopes import Unwrapped, unwrap_arguments, unwrap_result
+from otel_stall.dialects.hosts import hints_of
+from otel_stall.dialects.payloads import parse
+from otel_stall.dialects.rules import Dialect
+from otel_stall.dialects.sightings import Sighting, first_label, first_value, label, number, truth
+from otel_stall.spans import Status
+
+__all__ = ["TOOL_NAMES", "called_tool", "tool_call"]
+
+_ERROR_TYPE: Final = "error.type"
+_DEFERRED: Final = "pydantic_ai.tool.deferral.name"
+_EXIT_CODES: Final = ("process.exit.code", "codex.command.exit_code")
+TOOL_NAMES: Final = frozenset({_ERROR_TYPE, _DEFERRED, *_EXIT_CODES})
+"""Attributes read from tool spans whatever their dialect."""
+
+_ERROR_LIMIT: Final = 4_000
+_EVENTS: Final = 128
+_NO_ID: Final = frozenset({"unknown", "<not specified>"})
+_NO_TYPE: Final = frozenset({"_OTHER"})
+_ASKS: Final = ("GraphInterrupt", "NodeInterrupt", "ApprovalRequired", "CallDeferred")
+_STOPS: Final = ("CancelledError",)
+_PREFIXES: Final = ("MCP send ", "execute_tool ", "tools/call ", "Function: ", "running tool: ")
+_SUFFIXES: Final = (".tool", ".run", ".__call__", ".acall", ".call")
+
+
+def tool_call(seen: Sighting, rows: Sequence[Dialect]) -> ToolCall:
+    """Return the call as its emitters described it; `rows` are all dialects that see a tool call here."""
+    tools = [row.tool for row in rows]
+    raw = first_value(seen, [source for tool in tools for source in tool.arguments])
+    arguments = unwrap_arguments(parse(raw), [rule for tool in tools for rule in tool.unwrap])
+    found = unwrap_result(first_value(seen, [source for tool in tools for source in tool.result]))
+    if any(truth(seen.known.get(name)) for tool in tools for name in tool.cut):
+        found = replace(found, content=Content(found.content.value, Capture.TRUNCATED))
+    raised, message = _exception(seen)
+    error = first_label(seen, (_ERROR_TYPE,), _NO_TYPE) or raised
+    pending = _DEFERRED in seen.known or error.endswith(_ASKS)
+    failed = None if pending or error.endswith(_STOPS) else _failed(seen, rows, found, bool(raised))
+    pending = pending or (failed is None and _paused(seen, rows, arguments, found.content))
+    return ToolCall(
+        tool=_name(seen, rows),
+        arguments=arguments,
+        result=found.content,
+        failed=failed,
+        error_type=error,
+        error_message=(message or seen.view.status_description)[:_ERROR_LIMIT] if failed else "",
+        exit_code=_exit_code(seen, found),
+        call_id=_call_id(seen, rows) or found.call_id,
+        pending=pending,
+        hints=hints_of(seen, seen.view.resource),
+    )
+
+
+def called_tool(span_name: str) -> str:
+    """Return the tool's name that a tool span's name holds: the name without what emitters add."""
+    name = label(span_name)
+    for prefix in _PREFIXES:
+        name = name.removeprefix(prefix)
+    for suffix in _SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name
+
+
+def _name(seen: Sighting, rows: Sequence[Dialect]) -> str:
+    return first_label(seen, [source for row in rows for source in row.tool.name]) or called_tool(seen.view.name)
+
+
+def _call_id(seen: Sighting, rows: Sequence[Dialect]) -> str:
+    return first_label(seen, [source for row in rows for source in row.tool.call_id], _NO_ID)
+
+
+def _exit_code(seen: Sighting, found: Unwrapped) -> int | None:
+    code = number(first_value(seen, _EXIT_CODES))
+    return found.exit_code if code is None else code
+
+
+def _exception(seen: Sighting) -> tuple[str, str]:
+    """Return type and message of the first exception event, "" and "" where there is none."""
+    for event in seen.view.events[:_EVENTS]:
+        if event.name == "exception":
+            message = event.attributes.get("exception.message")
+            kind = label(event.attributes.get("exception.type")) or "exception"
+            return kind, message if isinstance(message, str) else ""
+    return "", ""
+
+
+def _failed(seen: Sighting, rows: Sequence[Dialect], found: Unwrapped, raised: bool) -> bool | None:
+    said = [_says(seen, row) for row in rows]
+    if seen.view.status is Status.ERROR or raised or label(seen.known.get(_ERROR_TYPE)):
+        return True
+    if True in said or found.failed:
+        return True
+    return False if False in said or found.failed is False else None
+
+
+def _says(seen: Sighting, row: Dialect) -> bool | None:
+    for says in row.tool.says:
+        value = seen.known.get(says.attribute)
+        if value is None:
+            continue
+        if value == says.failed:
+            return True
+        if says.succeeded is not None and value == says.succeeded:
+            return False
+    return None
+
+
+def _paused(seen: Sighting, rows: Sequence[Dialect], arguments: Content, result: Content) -> bool:
+    # openai-agents closes the span of a call that needs approval without a result and says nothing else.
+    known = arguments.capture is Capture.CAPTURED and result.capture is Capture.ABSENT
+    return known and any(row.tool.pausing and row.tool.pausing in seen.view.scope for row in rows)
