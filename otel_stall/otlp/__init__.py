@@ -1,13 +1,12 @@
 """OTLP trace requests, in JSON and in protobuf, to span views and back."""
 
-from otel_stall.otlp.json import Addition, Report, Signal, annotate, annotate_span, signal_of, views
+from otel_stall.otlp.json import Addition, Report, Signal, annotate_span, signal_of, spans, views
 from otel_stall.otlp.values import any_value, attributes_from, hex_id, key_values, python_value
 
 __all__ = [
     "Addition",
     "Report",
     "Signal",
-    "annotate",
     "annotate_span",
     "any_value",
     "attributes_from",
@@ -15,5 +14,6 @@ __all__ = [
     "key_values",
     "python_value",
     "signal_of",
+    "spans",
     "views",
 ]

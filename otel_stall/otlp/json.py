@@ -13,7 +13,7 @@ from enum import StrEnum
 from otel_stall.otlp.values import any_value, attributes_from, hex_id, key_values, number
 from otel_stall.spans import EventView, SpanView, Status
 
-__all__ = ["Addition", "Report", "Signal", "annotate", "annotate_span", "signal_of", "views"]
+__all__ = ["Addition", "Report", "Signal", "annotate_span", "signal_of", "spans", "views"]
 
 Report = Callable[[str], None]
 """Takes one sentence on what could not be used; must not raise."""
@@ -42,10 +42,14 @@ _SIGNALS = {
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """What is written on one span: attributes that replace those of the same name, and events."""
+    """What is written on one span: attributes that replace those of the same name, and events.
+
+    Attributes and events whose names are in `replaced` are taken off first.
+    """
 
     attributes: Mapping[str, object]
     events: tuple[EventView, ...] = ()
+    replaced: frozenset[str] = frozenset()
 
 
 def signal_of(value: object) -> Signal | None:
@@ -64,20 +68,26 @@ def views(request: Mapping[str, object], report: Report) -> Iterator[SpanView]:
             report("a span has no valid trace id and span id")
 
 
-def annotate(request: Mapping[str, object], wanted: Callable[[str, str], Addition | None]) -> None:
-    """Write on the spans of a request, in place, what `wanted(trace id, span id)` gives for each."""
+def spans(request: Mapping[str, object]) -> Iterator[tuple[str, str, dict[str, object]]]:
+    """Yield (trace id, span id, span) of every span of a trace request, "" for an invalid id."""
     for _, _, span in _spans(request, _ignore):
-        ids = hex_id(_get(span, "traceId", "trace_id"), 16), hex_id(_get(span, "spanId", "span_id"), 8)
-        if addition := wanted(*ids):
-            annotate_span(span, addition)
+        trace_id, span_id = _get(span, "traceId", "trace_id"), _get(span, "spanId", "span_id")
+        yield hex_id(trace_id, 16), hex_id(span_id, 8), span
 
 
 def annotate_span(span: dict[str, object], addition: Addition) -> None:
     """Write attributes and events on one span, in place; whatever else it holds stays as it is."""
-    kept = [pair for pair in _list(span.get("attributes")) if _key(pair) not in addition.attributes]
-    span["attributes"] = kept + list(key_values(addition.attributes))
-    if addition.events:
-        span["events"] = [*_list(span.get("events")), *map(_event, addition.events)]
+    old = span.get("attributes")
+    gone = addition.replaced | addition.attributes.keys()
+    if isinstance(old, dict):  # some writers give the mapping itself
+        kept = {key: value for key, value in old.items() if key not in gone}
+        span["attributes"] = kept | {key: any_value(value) for key, value in addition.attributes.items()}
+    elif old or addition.attributes:
+        pairs = [pair for pair in _list(old) if _named(pair, "key") not in gone]
+        span["attributes"] = pairs + list(key_values(addition.attributes))
+    if span.get("events") or addition.events:
+        events = [event for event in _list(span.get("events")) if _named(event, "name") not in addition.replaced]
+        span["events"] = [*events, *map(_event, addition.events)]
 
 
 def _event(event: EventView) -> dict[str, object]:
@@ -88,9 +98,7 @@ def _event(event: EventView) -> dict[str, object]:
     }
 
 
-def _spans(
-    request: Mapping[str, object], report: Report
-) -> Iterator[tuple[dict[str, object], str, dict[str, object]]]:
+def _spans(request: Mapping[str, object], report: Report) -> Iterator[tuple[dict[str, object], str, dict[str, object]]]:
     """Yield (resource attributes, scope name, span) of every span."""
     for group in _objects(_get(request, "resourceSpans", "resource_spans"), "resourceSpans", report):
         resource = group.get("resource")
@@ -170,9 +178,9 @@ def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
-def _key(pair: object) -> object:
-    key = pair.get("key") if isinstance(pair, dict) else None
-    return key if isinstance(key, str) else None
+def _named(item: object, field: str) -> str | None:
+    name = item.get(field) if isinstance(item, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def _get(holder: Mapping[str, object], *names: str) -> object:

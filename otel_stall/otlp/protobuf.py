@@ -61,9 +61,7 @@ def _carries(message: object) -> bool:
     """Return whether a logs or metrics message holds an item that can only be one."""
     for group in getattr(message, "resource_logs", ()):
         for scope in group.scope_logs:
-            if any(
-                r.time_unix_nano or r.observed_time_unix_nano or r.HasField("body") for r in scope.log_records
-            ):
+            if any(r.time_unix_nano or r.observed_time_unix_nano or r.HasField("body") for r in scope.log_records):
                 return True
     for group in getattr(message, "resource_metrics", ()):
         for scope in group.scope_metrics:
@@ -78,12 +76,7 @@ def views(message: TracesData, report: Report) -> Iterator[SpanView]:
         resource = _attributes(group.resource.attributes)
         for scoped in group.scope_spans:
             for span in scoped.spans:
-                if (
-                    len(span.trace_id) == 16
-                    and any(span.trace_id)
-                    and len(span.span_id) == 8
-                    and any(span.span_id)
-                ):
+                if len(span.trace_id) == 16 and any(span.trace_id) and len(span.span_id) == 8 and any(span.span_id):
                     yield _view(resource, scoped.scope.name, span)
                 else:
                     report("a span has no valid trace id and span id")
@@ -144,9 +137,7 @@ def to_json(message: TracesData) -> dict[str, object]:
 
 
 def _resource(resource: Resource) -> dict[str, object]:
-    return _drop_empty(
-        attributes=_pairs(resource.attributes), droppedAttributesCount=resource.dropped_attributes_count
-    )
+    return _drop_empty(attributes=_pairs(resource.attributes), droppedAttributesCount=resource.dropped_attributes_count)
 
 
 def _scope_spans(scoped: ScopeSpans) -> dict[str, object]:

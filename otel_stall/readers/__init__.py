@@ -54,9 +54,7 @@ class Record:
         return protobuf.to_json(self.request)
 
 
-def read_paths(
-    paths: Iterable[Source], *, problems: Problems, stdin: Readable | None = None
-) -> Iterator[SpanView]:
+def read_paths(paths: Iterable[Source], *, problems: Problems, stdin: Readable | None = None) -> Iterator[SpanView]:
     """Yield the spans of files, folders (their files in name order) and "-", in the order of the input.
 
     Log and metric requests are recognised, counted in `problems.requests` and passed over. Never raises on
@@ -66,9 +64,7 @@ def read_paths(
         yield from record.views(problems)
 
 
-def records(
-    paths: Iterable[Source], *, problems: Problems, stdin: Readable | None = None
-) -> Iterator[Record]:
+def records(paths: Iterable[Source], *, problems: Problems, stdin: Readable | None = None) -> Iterator[Record]:
     """Yield the trace requests of the same input, one at a time."""
     for source in files(paths, problems):
         try:

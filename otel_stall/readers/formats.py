@@ -5,6 +5,7 @@ A further format is one more row. The first row that recognises a value reads it
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -15,6 +16,9 @@ __all__ = ["FORMATS", "Format", "requests"]
 
 _DEPTH = 3
 """Lists in lists that are followed."""
+
+_LOOKS = 10
+"""Kinds of foreign entries of one list that are reported."""
 
 Request = dict[str, object]
 
@@ -51,6 +55,7 @@ def _has_dumps(value: object) -> bool:
 
 
 def _dumps(value: object, report: Report) -> Iterator[Request]:
+    yield {"resourceSpans": []}  # a dump without spans was recognised all the same
     for span in value["spans"] if isinstance(value, dict) else ():
         if is_dump(span):
             yield request_of(span)
@@ -65,23 +70,32 @@ FORMATS = (
 )
 
 
-def requests(value: object, report: Report, depth: int = 0) -> Iterator[Request]:
+def requests(value: object, report: Report) -> Iterator[Request]:
     """Yield the OTLP/JSON requests of a parsed JSON value; a list is read entry by entry."""
+    foreign: Counter[str] = Counter()
+    yield from _requests(value, report, foreign, _DEPTH)
+    for looks, count in foreign.items():
+        report(f"not a trace: {looks}" if count == 1 else f"{count} entries are no traces: {looks}")
+
+
+def _requests(value: object, report: Report, foreign: Counter[str], depth: int) -> Iterator[Request]:
     for row in FORMATS:
         if row.recognises(value):
             yield from row.requests(value, report)
             return
-    if isinstance(value, list) and depth < _DEPTH:
+    if isinstance(value, list) and depth:
         for item in value:
-            yield from requests(item, report, depth + 1)
-    else:
-        report("not a trace: " + _described(value))
+            yield from _requests(item, report, foreign, depth - 1)
+        return
+    looks = _described(value)
+    if looks in foreign or len(foreign) < _LOOKS:
+        foreign[looks] += 1
 
 
 def _described(value: object) -> str:
     """Return what a foreign value looks like by its type and names, never by its content."""
     if isinstance(value, dict):
-        names = ", ".join(sorted(map(repr, list(value)[:4])))
+        names = ", ".join(ascii(name[:40]) for name in list(value)[:4])
         return f"a JSON object with {names}" if value else "an empty JSON object"
     return f"a JSON {_NAMES.get(type(value), 'value')}"
 

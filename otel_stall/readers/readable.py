@@ -20,9 +20,7 @@ _CODES = {"UNSET": 0, "OK": 1, "ERROR": 2}
 
 def is_dump(value: object) -> bool:
     """Return whether a JSON value is one span as the SDK dumps it."""
-    return (
-        isinstance(value, Mapping) and "context" in value and ("start_time" in value or "parent_id" in value)
-    )
+    return isinstance(value, Mapping) and "context" in value and ("start_time" in value or "parent_id" in value)
 
 
 def request_of(dump: Mapping[str, object]) -> dict[str, object]:

@@ -61,9 +61,7 @@ def files(paths: Iterable[Source], problems: Problems) -> Iterator[Source]:
 
 def _in_folder(folder: Path, problems: Problems) -> Iterator[Path]:
     try:
-        inside = sorted(
-            path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")
-        )
+        inside = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
     except OSError as error:
         problems.add(str(folder), None, _reason(error))
         return
