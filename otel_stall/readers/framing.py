@@ -26,7 +26,8 @@ _ZSTANDARD = b"\x28\xb5\x2f\xfd"
 _BLANK = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
 _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
-_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_OPENING = re.compile(rb"^[{\[]", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,9 @@ def _nothing(head: bytes, stream: io.BufferedReader, source: str, problems: Prob
 
 
 def _is_json(head: bytes) -> bool:
+    """Whether JSON begins here, or, among other output of a program, at a line further on."""
     text = head.removeprefix(_BOM).lstrip(_BLANK)
-    return text[:1] in (b"{", b"[") and not _BINARY.search(text[:512])
+    return not _BINARY.search(text[:512]) and bool(_OPENING.search(text))
 
 
 def _is_delimited(head: bytes) -> bool:
@@ -126,16 +128,18 @@ def _lines(stream: io.BufferedReader, source: str, problems: Problems) -> Iterat
 
 
 def _values(lines: Iterator[tuple[int, bytes]], source: str, problems: Problems) -> Iterator[Frame]:
-    """Yield values that may take several lines, as pretty-printers write them; foreign lines are reported."""
+    """Yield values that may take several lines, as pretty-printers write them; foreign lines are counted."""
     held: list[bytes] = []
-    began = depth = size = 0
+    first_foreign = 0
+    began = depth = size = foreign = 0
     for number, line in lines:
         if held and _restarts(held, line):
             problems.add(source, began, "broken JSON: the value breaks off")
             held, depth, size = [], 0, 0
         if not held:
             if not _begins(line):
-                problems.add(source, number, "neither JSON nor part of a JSON value")
+                foreign += 1
+                first_foreign = first_foreign or number
                 continue
             began = number
         held.append(line)
@@ -147,6 +151,8 @@ def _values(lines: Iterator[tuple[int, bytes]], source: str, problems: Problems)
         held, depth, size = [], 0, 0
     if held:
         problems.add(source, began, "broken JSON: the value breaks off")
+    if foreign:
+        problems.add(source, first_foreign, f"{foreign} lines here and below are no JSON")
 
 
 def _value(held: list[bytes], began: int, source: str, problems: Problems) -> Iterator[Frame]:
@@ -188,7 +194,7 @@ def parse(data: bytes) -> object:
         text = data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
         text = data.decode("utf-8", "replace")
-    return json.loads(text)
+    return json.loads(text.strip())
 
 
 def _json_reason(error: Exception) -> str:

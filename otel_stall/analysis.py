@@ -1,0 +1,319 @@
+"""`analyze`: exported spans in, what stalled, where and why out.
+
+Each span is read once and its contents dropped; then doubles and lineage are settled with the whole
+traces known, and every conversation is folded by itself in end-time order. The result depends on the
+spans alone: files, shards and their order make no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
+
+from otel_stall import dialects
+from otel_stall.calls import Capture, Reading
+from otel_stall.config import StallConfig
+from otel_stall.lineage import Lineage, Whose
+from otel_stall.monitor import Monitor
+from otel_stall.observations import Effect, Step
+from otel_stall.spans import SpanView
+from otel_stall.verdicts import Change, Gain, Judged, Milestone, Stall
+
+__all__ = ["Analysis", "ConversationAnalysis", "Counters", "Observable", "StepDetail", "Summary", "analyze"]
+
+
+@dataclass(frozen=True, slots=True)
+class StepDetail:
+    """One counted step as the report shows it; nothing of its contents but the tool's name."""
+
+    step: int
+    tool: str
+    effect: Effect
+    arguments: Capture
+    result: Capture
+    failed: bool
+    exit_code: int | None
+    gain: Gain
+    reason: str
+    waste: float
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """Where a lane stood after its last observation, in steps."""
+
+    steps_since_milestone: int = 0
+    steps_since_gain: int = 0
+    state_changes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationAnalysis:
+    """One lane of one conversation.
+
+    `captured` counts the steps whose arguments and results were recorded; `exit_codes` the commands and
+    checks with an exit code, of `commands`. `outcome` is what the host says of the run, "" where nothing.
+    """
+
+    conversation: str
+    lane: str
+    agent: str
+    service: str
+    steps: int
+    compactions: int
+    partial: bool
+    outcome: str
+    milestones: tuple[Milestone, ...]
+    stalls: tuple[Stall, ...]
+    counters: Counters
+    arguments: int
+    results: int
+    commands: int
+    exit_codes: int
+    details: tuple[StepDetail, ...] = ()
+
+    @property
+    def stalled_steps(self) -> int:
+        """Steps that lie inside a stall; one inside two counts once."""
+        inside = {step for stall in self.stalls for step in range(stall.first_step, stall.last_step + 1)}
+        return len(inside)
+
+    @property
+    def verified(self) -> tuple[Milestone, ...]:
+        """The milestones that count."""
+        return tuple(milestone for milestone in self.milestones if milestone.evidence.verified)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the run failed, or where nothing is said of that, whether it ended inside a stall."""
+        if self.outcome in ("success", "failure"):
+            return self.outcome == "failure"
+        return any(stall.ended is None for stall in self.stalls)
+
+
+@dataclass(frozen=True, slots=True)
+class Observable:
+    """Shares of steps whose arguments and results were recorded, of commands with an exit code, and of
+    lanes with a compaction signal; None where the traces cannot tell.
+    """
+
+    arguments: float | None
+    results: float | None
+    exit_codes: float | None
+    compaction: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Totals; conversations are counted once, whatever number of lanes they have.
+
+    `by_kind` counts conversations by each kind of stall they have; `silent` the stalled ones in which no
+    input-side rule would have fired; `unfinished` runs failed or ended inside a stall, and `advanced` are
+    those of them that reached a verified milestone.
+    """
+
+    conversations: int
+    stalled: int
+    by_kind: tuple[tuple[str, int], ...]
+    steps: int
+    stalled_steps: int
+    silent: int
+    unfinished: int
+    advanced: int
+    observable: Observable
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What was found, in the order in which the lanes began."""
+
+    conversations: tuple[ConversationAnalysis, ...]
+    summary: Summary
+    spans: int
+
+
+def analyze(
+    views: Iterable[SpanView],
+    config: StallConfig | None = None,
+    *,
+    details: bool = False,
+    each: Callable[[Judged, int], None] | None = None,
+    monitor: Callable[[StallConfig], Monitor] = Monitor,
+) -> Analysis:
+    """Return what the fold says of all conversations in these spans.
+
+    `details` keeps one entry per step; `each` is called with every judgement and the end of its span in
+    ns, conversation by conversation, for what a caller wants beside the analysis; `monitor` makes the fold of one conversation.
+    Never raises on content.
+    """
+    lanes: dict[tuple[str, str], _Lane] = {}
+    readings = _readings(views)
+    for judged, reading in _judged(readings, partial(monitor, config or StallConfig())):
+        lane = lanes.setdefault((judged.conversation, judged.lane), _Lane(judged, reading.start_ns))
+        lane.take(judged, reading, details)
+        if each is not None:
+            each(judged, reading.end_ns)
+    began = sorted(lanes.values(), key=lambda lane: (lane.start_ns, lane.first.conversation, lane.first.lane))
+    conversations = tuple(lane.result() for lane in began)
+    return Analysis(conversations, summarize(conversations), len(readings))
+
+
+def _readings(views: Iterable[SpanView]) -> list[Reading]:
+    """Return one reading per span, in end-time order; of copies of one span the fullest stands."""
+    found: dict[tuple[str, str], Reading] = {}
+    for view in views:
+        reading = dialects.read(view)
+        key = (reading.trace_id, reading.span_id)
+        other = found.get(key)
+        found[key] = reading if other is None else max(other, reading, key=_fullness)
+    return sorted(found.values(), key=_order)
+
+
+def _order(reading: Reading) -> tuple[int, int, str, str]:
+    return reading.end_ns, reading.start_ns, reading.span_id, reading.trace_id
+
+
+def _fullness(reading: Reading) -> tuple[int, int, str]:
+    text = repr(reading)
+    return reading.end_ns, len(text), text
+
+
+def _judged(readings: list[Reading], monitor: Callable[[], Monitor]) -> Iterator[tuple[Judged, Reading]]:
+    lineage = Lineage.of(readings)
+    whose = [(lineage.resolve(reading), reading) for reading in readings if _counts(reading)]
+    whose.sort(key=lambda pair: pair[0].conversation)  # stable: the order in time stays within each
+    for _, of_one in groupby(whose, key=lambda pair: pair[0].conversation):
+        yield from _fold(of_one, monitor())
+
+
+def _fold(of_one: Iterable[tuple[Whose, Reading]], monitor: Monitor) -> Iterator[tuple[Judged, Reading]]:
+    for whose, reading in of_one:
+        for judged in monitor.observe(reading, whose.conversation, whose.lane, whose.agent):
+            yield judged, reading
+
+
+def _counts(reading: Reading) -> bool:
+    return bool(reading.record or reading.marks or reading.run_id or reading.run_outcome)
+
+
+@dataclass(slots=True)
+class _Lane:
+    first: Judged
+    start_ns: int
+    steps: int = 0
+    compactions: int = 0
+    partial: bool = False
+    outcome: str = ""
+    service: str = ""
+    agent: str = ""
+    counters: Counters = Counters()
+    milestones: list[Milestone] = field(default_factory=list)
+    stalls: dict[int, Stall] = field(default_factory=dict)
+    arguments: int = 0
+    results: int = 0
+    commands: int = 0
+    exit_codes: int = 0
+    details: list[StepDetail] = field(default_factory=list)
+
+    def take(self, judged: Judged, reading: Reading, details: bool) -> None:
+        verdict = judged.verdict
+        self.start_ns = min(self.start_ns, reading.start_ns)
+        self.partial = self.partial or judged.partial
+        self.outcome = reading.run_outcome or self.outcome
+        self.service = self.service or judged.service
+        self.agent = self.agent or judged.agent
+        self.counters = Counters(verdict.steps_since_milestone, verdict.steps_since_gain, verdict.state_changes)
+        if verdict.stall is not None:
+            self.stalls[verdict.stall.number] = verdict.stall
+        for changed in verdict.changes:
+            if changed.stall is not None:
+                self.stalls[changed.stall.number] = changed.stall
+            if changed.milestone is not None:
+                self.milestones.append(changed.milestone)
+            self.compactions += changed.change is Change.CONTEXT_COMPACTED
+        if verdict.counted and isinstance(judged.observation, Step):
+            self._count(judged.observation, judged, details)
+
+    def _count(self, step: Step, judged: Judged, details: bool) -> None:
+        command = step.effect in (Effect.COMMAND, Effect.CHECK)
+        self.steps += 1
+        self.arguments += step.arguments is Capture.CAPTURED
+        self.results += step.result is Capture.CAPTURED
+        self.commands += command
+        self.exit_codes += command and step.exit_code is not None
+        if details:
+            self.details.append(_detail(step, judged))
+
+    def result(self) -> ConversationAnalysis:
+        return ConversationAnalysis(
+            conversation=self.first.conversation,
+            lane=self.first.lane,
+            agent=self.agent,
+            service=self.service,
+            steps=self.steps,
+            compactions=self.compactions,
+            partial=self.partial,
+            outcome=self.outcome,
+            milestones=tuple(self.milestones),
+            stalls=tuple(self.stalls[number] for number in sorted(self.stalls)),
+            counters=self.counters,
+            arguments=self.arguments,
+            results=self.results,
+            commands=self.commands,
+            exit_codes=self.exit_codes,
+            details=tuple(self.details),
+        )
+
+
+def _detail(step: Step, judged: Judged) -> StepDetail:
+    verdict = judged.verdict
+    return StepDetail(
+        step=verdict.step,
+        tool=step.tool,
+        effect=step.effect,
+        arguments=step.arguments,
+        result=step.result,
+        failed=step.failed,
+        exit_code=step.exit_code,
+        gain=verdict.gain,
+        reason=verdict.reason,
+        waste=verdict.waste,
+    )
+
+
+def summarize(lanes: Sequence[ConversationAnalysis]) -> Summary:
+    """Return the totals over all lanes."""
+    by_conversation: dict[str, list[ConversationAnalysis]] = {}
+    for lane in lanes:
+        by_conversation.setdefault(lane.conversation, []).append(lane)
+    stalls = [[stall for lane in group for stall in lane.stalls] for group in by_conversation.values()]
+    kinds = [kind.value for group in stalls for kind in {stall.kind for stall in group}]
+    unfinished = [group for group in by_conversation.values() if any(lane.unfinished for lane in group)]
+    return Summary(
+        conversations=len(by_conversation),
+        stalled=sum(bool(group) for group in stalls),
+        by_kind=tuple((kind, kinds.count(kind)) for kind in sorted(set(kinds))),
+        steps=sum(lane.steps for lane in lanes),
+        stalled_steps=sum(lane.stalled_steps for lane in lanes),
+        silent=sum(bool(group) and all(stall.input_tiers.silent for stall in group) for group in stalls),
+        unfinished=len(unfinished),
+        advanced=sum(any(lane.verified for lane in group) for group in unfinished),
+        observable=_observable(lanes),
+    )
+
+
+def _observable(lanes: Sequence[ConversationAnalysis]) -> Observable:
+    steps = sum(lane.steps for lane in lanes)
+    commands = sum(lane.commands for lane in lanes)
+    return Observable(
+        arguments=_share(sum(lane.arguments for lane in lanes), steps),
+        results=_share(sum(lane.results for lane in lanes), steps),
+        exit_codes=_share(sum(lane.exit_codes for lane in lanes), commands) or None,
+        compaction=_share(sum(lane.compactions > 0 for lane in lanes), len(lanes)) or None,
+    )
+
+
+def _share(part: int, whole: int) -> float | None:
+    return round(part / whole, 4) if whole else None

@@ -1,0 +1,217 @@
+"""The command line. Commands import what they need when they run, so that `--help` is quick."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, TextIO
+
+import click
+
+from otel_stall.errors import ConfigError
+
+if TYPE_CHECKING:
+    from otel_stall.config import StallConfig
+    from otel_stall.readers import Problems
+    from otel_stall.spans import SpanView
+
+__all__ = ["commands", "main"]
+
+NOTHING_READ = 1
+"""Exit status where no input could be read."""
+WRONG_USAGE = 2
+"""Exit status for a wrong option or setting."""
+_INTERRUPTED = 130
+STDIN = "-"
+"""Path that stands for standard input."""
+
+
+@click.group(name="otel-stall", context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="otel-stall", prog_name="otel-stall")
+def commands() -> None:
+    """Find stalled LLM agents in OpenTelemetry traces, by what their tool calls gained."""
+
+
+@commands.command()
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "otlp"]),
+    default="text",
+    show_default=True,
+    help="A report to read, one JSON object, or the input written back with the verdicts on its spans.",
+)
+@click.option("--steps", is_flag=True, help="With --format json: what is known of every step.")
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file, not standard output."
+)
+@click.option(
+    "--config",
+    "config_path",
+    type=click.Path(path_type=Path),
+    help="Settings in YAML; OTEL_STALL_* variables complete them.",
+)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+def analyze(form: str, steps: bool, output: Path | None, config_path: Path | None, paths: Sequence[str]) -> int:
+    """Say which conversations in exported traces stalled, where, and why.
+
+    PATH is a file, a folder or "-" for standard input: OTLP as JSON lines or protobuf, or spans as the
+    Python SDK prints them; gzip and Zstandard are recognised. Exit status 1 if nothing could be read.
+    """
+    from otel_stall.readers import Problems
+
+    _check(output, paths)
+    problems = Problems()
+    with _repeatable(paths, form) as stdin, _opened(output) as out:
+        _FORMS[form](_Run(tuple(paths), _config(config_path), problems, stdin, out, steps))
+        shown = form == "text" and out is sys.stdout and out.isatty()
+    return _say(problems, listed=not shown)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    paths: Sequence[str]
+    config: StallConfig
+    problems: Problems
+    stdin: BinaryIO
+    out: TextIO
+    steps: bool
+
+
+def _text(run: _Run) -> None:
+    from otel_stall.analysis import analyze
+    from otel_stall.report.text import render
+
+    found = analyze(_views(run), run.config)
+    terminal = run.out.isatty()
+    width = shutil.get_terminal_size().columns if terminal else None
+    colour = terminal and "NO_COLOR" not in os.environ
+    run.out.write(render(found, run.problems, width=width, colour=colour))
+
+
+def _json(run: _Run) -> None:
+    from otel_stall.analysis import analyze
+    from otel_stall.report.json import render
+
+    found = analyze(_views(run), run.config, details=run.steps)
+    run.out.write(render(found, run.problems, steps=run.steps))
+
+
+def _otlp(run: _Run) -> None:
+    from otel_stall.analysis import analyze
+    from otel_stall.readers import Problems, records
+    from otel_stall.report.otlp import Verdicts, lines
+
+    verdicts = Verdicts(run.config.fingerprint_key)
+    analyze(_views(run), run.config, each=verdicts.take)
+    if STDIN in run.paths:
+        run.stdin.seek(0)
+    again = records(run.paths, problems=Problems(), stdin=run.stdin)
+    run.out.writelines(lines(again, verdicts))
+
+
+_FORMS: dict[str, Callable[[_Run], None]] = {"text": _text, "json": _json, "otlp": _otlp}
+
+
+def _views(run: _Run) -> Iterator[SpanView]:
+    """Yield the spans of the input, with a count on the terminal while they are read."""
+    from otel_stall.readers import read_paths
+
+    views = read_paths(run.paths, problems=run.problems, stdin=run.stdin)
+    return _counted(views) if sys.stderr.isatty() else views
+
+
+def _counted(views: Iterator[SpanView]) -> Iterator[SpanView]:
+    from rich.console import Console
+
+    with Console(stderr=True).status("reading spans") as status:
+        for count, view in enumerate(views, 1):
+            if count % 1000 == 0:
+                status.update(f"{count:,} spans read")
+            yield view
+        status.update("judging the steps")
+
+
+@contextmanager
+def _repeatable(paths: Sequence[str], form: str) -> Iterator[BinaryIO]:
+    """Give standard input, as a temporary file where it has to be read twice."""
+    if form != "otlp" or STDIN not in paths:
+        yield sys.stdin.buffer
+        return
+    with tempfile.TemporaryFile() as copy:
+        shutil.copyfileobj(sys.stdin.buffer, copy)
+        copy.seek(0)
+        yield copy
+
+
+@contextmanager
+def _opened(output: Path | None) -> Iterator[TextIO]:
+    if output is None:
+        yield sys.stdout
+        return
+    try:
+        stream = output.open("w", encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise click.FileError(str(output), error.strerror or "cannot be written") from None
+    with stream:
+        yield stream
+
+
+def _check(output: Path | None, paths: Sequence[str]) -> None:
+    if list(paths).count(STDIN) > 1:
+        raise click.UsageError("standard input can be read only once")
+    if output is not None and output.exists() and any(Path(path).resolve() == output.resolve() for path in paths):
+        raise click.UsageError(f"{output} is read and cannot be written at the same time")
+
+
+def _say(problems: Problems, *, listed: bool) -> int:
+    """Tell the problems on standard error and return the exit status."""
+    from otel_stall.report.text import problem_line
+
+    if listed:
+        for problem in problems.kept:
+            click.echo(f"otel-stall: {problem_line(problem)}", err=True)
+        if problems.dropped:
+            click.echo(f"otel-stall: and {problems.dropped} more problems", err=True)
+    if problems.requests:
+        return 0
+    click.echo("otel-stall: nothing could be read", err=True)
+    return NOTHING_READ
+
+
+def _config(path: Path | None) -> StallConfig:
+    from otel_stall.config import StallConfig
+
+    return StallConfig.load(path, os.environ) if path else StallConfig.from_environ(os.environ)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with its status; the entry point."""
+    sys.exit(_status(arguments))
+
+
+def _status(arguments: Sequence[str] | None) -> int:
+    try:
+        status = commands.main(args=arguments, standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.Exit as exit_:
+        return exit_.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except ConfigError as error:
+        click.echo(f"otel-stall: wrong setting {error}", err=True)
+        return WRONG_USAGE
+    except (click.Abort, KeyboardInterrupt):
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output went away; Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status if isinstance(status, int) else 0

@@ -1,0 +1,1 @@
+"""The forms in which an analysis is shown: text for a person, JSON for programs, OTLP for backends."""

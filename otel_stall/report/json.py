@@ -1,0 +1,122 @@
+"""The analysis as one JSON object, schema 1; keys and their meaning are a contract."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from otel_stall.analysis import Analysis, ConversationAnalysis, StepDetail, Summary
+from otel_stall.verdicts import Milestone, Stall
+
+if TYPE_CHECKING:
+    from otel_stall.readers import Problems
+
+__all__ = ["SCHEMA", "document", "render"]
+
+SCHEMA = 1
+"""Version of the document; a change that breaks readers raises it."""
+
+
+def render(analysis: Analysis, problems: Problems, *, steps: bool = False) -> str:
+    """Return the document as text: ASCII, so that no control character of a trace reaches a terminal."""
+    return json.dumps(document(analysis, problems, steps=steps), indent=2, allow_nan=False) + "\n"
+
+
+def document(analysis: Analysis, problems: Problems, *, steps: bool = False) -> dict[str, object]:
+    """Return the document as plain values; `steps` adds `steps_detail`.
+
+    Shares that the traces cannot tell are null. `problems` holds the first ones; where there were more,
+    `problems_dropped` counts them.
+    """
+    listed = [{"source": p.source, "line": p.line, "error": p.error} for p in problems.kept]
+    return {
+        "schema": SCHEMA,
+        "conversations": [_conversation(lane, steps) for lane in analysis.conversations],
+        "summary": _summary(analysis.summary),
+        "problems": listed,
+        **({"problems_dropped": problems.dropped} if problems.dropped else {}),
+    }
+
+
+def _conversation(lane: ConversationAnalysis, steps: bool) -> dict[str, object]:
+    return {
+        "id": lane.conversation,
+        "lane": lane.lane,
+        "agent": lane.agent,
+        "service": lane.service,
+        "steps": lane.steps,
+        "compactions": lane.compactions,
+        "partial": lane.partial,
+        "milestones": [_milestone(milestone) for milestone in lane.milestones],
+        "stalls": [_stall(stall) for stall in lane.stalls],
+        "counters": {
+            "steps_since_milestone": lane.counters.steps_since_milestone,
+            "steps_since_gain": lane.counters.steps_since_gain,
+            "state_changes": lane.counters.state_changes,
+        },
+        **({"steps_detail": [_step(detail) for detail in lane.details]} if steps else {}),
+    }
+
+
+def _milestone(milestone: Milestone) -> dict[str, object]:
+    return {
+        "step": milestone.step,
+        "name": milestone.name,
+        "evidence": milestone.evidence.value,
+        "verified": milestone.evidence.verified,
+    }
+
+
+def _stall(stall: Stall) -> dict[str, object]:
+    levels: dict[str, int] = {}
+    for level, step in stall.levels:
+        levels.setdefault(level.value, step)
+    return {
+        "kind": stall.kind.value,
+        "first_step": stall.first_step,
+        "detected_step": stall.detected_step,
+        "last_step": stall.last_step,
+        "level": stall.level.value,
+        "levels": levels,
+        "ongoing": stall.ended is None,
+        "evidence": list(stall.evidence),
+        "tokens": stall.tokens,
+        "input_tiers": {
+            "repeat": stall.input_tiers.repeat,
+            "cycle": stall.input_tiers.cycle,
+            "composite": stall.input_tiers.composite,
+        },
+    }
+
+
+def _step(detail: StepDetail) -> dict[str, object]:
+    return {
+        "step": detail.step,
+        "tool": detail.tool,
+        "effect": detail.effect.value,
+        "arguments": detail.arguments.value,
+        "result": detail.result.value,
+        "failed": detail.failed,
+        "exit_code": detail.exit_code,
+        "gain": detail.gain.value,
+        "reason": detail.reason,
+        "waste": detail.waste,
+    }
+
+
+def _summary(summary: Summary) -> dict[str, object]:
+    return {
+        "conversations": summary.conversations,
+        "stalled": summary.stalled,
+        "by_kind": dict(summary.by_kind),
+        "steps": summary.steps,
+        "stalled_steps": summary.stalled_steps,
+        "input_tiers_silent": summary.silent,
+        "partial_progress": {"unfinished": summary.unfinished, "with_milestone": summary.advanced},
+        "observable": {
+            "arguments": summary.observable.arguments,
+            "results": summary.observable.results,
+            "exit_codes": summary.observable.exit_codes,
+            "compaction": summary.observable.compaction,
+        },
+    }

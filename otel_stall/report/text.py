@@ -1,0 +1,192 @@
+"""The analysis for a person: what stalled, where and why; then a table; then what could not be seen.
+
+The text is plain and the same for the same analysis. `width` None, for pipes, keeps every line whole.
+"""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from otel_stall.analysis import Analysis, ConversationAnalysis, Summary
+from otel_stall.otlp import Signal
+from otel_stall.report.printable import printable
+from otel_stall.verdicts import InputTiers, Stall
+
+if TYPE_CHECKING:
+    from otel_stall.readers import Problem, Problems
+
+__all__ = ["problem_line", "render"]
+
+TOLD: Final = 5
+"""Stalled conversations that are told one by one, the worst first."""
+LISTED: Final = 50
+"""Rows of the table."""
+
+_NATURAL: Final = 10_000
+_COLUMNS: Final = ("conversation", "kind", "steps", "of", "level", "told at", "milestone", "input rules")
+_NUMBERS: Final = frozenset({"steps", "of", "told at", "milestone"})
+_Row = tuple[ConversationAnalysis, Stall]
+
+
+def render(analysis: Analysis, problems: Problems, *, width: int | None = None, colour: bool = False) -> str:
+    """Return the report as text for a terminal of `width` columns, or for a pipe (None)."""
+    rows = [(lane, stall) for lane in analysis.conversations for stall in lane.stalls]
+    parts = [list(_headline(analysis))]
+    parts += [list(_told(lane, stall)) for lane, stall in sorted(rows, key=_worst_first)[:TOLD]]
+    parts.append(_table(rows, width) if rows else [])
+    parts.append(_headed("Not measured:", _unseen(analysis, problems)))
+    parts.append(_headed("Problems:", _problems(problems)))
+    texts = ["\n".join(_laid_out(part, width, colour)) for part in parts if part]
+    return "\n\n".join(texts) + "\n"
+
+
+def _laid_out(part: list[str], width: int | None, colour: bool) -> Iterator[str]:
+    """Yield the lines of a part, its first in bold; without colour not an escape sequence is written."""
+    for index, line in enumerate(part):
+        blank = len(line) - len(line.lstrip(" -"))
+        text = textwrap.fill(line, width, subsequent_indent=" " * blank) if width else line
+        yield f"\x1b[1m{text}\x1b[0m" if colour and index == 0 else text
+
+
+def _headed(heading: str, lines: Iterator[str]) -> list[str]:
+    found = [f"  {line}" for line in lines]
+    return [heading, *found] if found else []
+
+
+def problem_line(problem: Problem) -> str:
+    """Return one problem as one safe line, `source:line: error`."""
+    place = printable(problem.source) + (f":{problem.line}" if problem.line is not None else "")
+    return f"{place}: {printable(problem.error)}"
+
+
+def _worst_first(row: _Row) -> tuple[int, int]:
+    return -row[1].level.rank, row[1].first_step - row[1].last_step
+
+
+def _headline(analysis: Analysis) -> Iterator[str]:
+    summary = analysis.summary
+    if not summary.conversations:
+        yield f"No tool call and no model turn was recognised in {_counted(analysis.spans, 'span')}."
+        return
+    steps = _counted(summary.steps, "step")
+    if not summary.stalled:
+        yield f"No stall in {_counted(summary.conversations, 'conversation')} of {steps}."
+        return
+    kinds = ", ".join(f"{count} {kind}" for kind, count in summary.by_kind)
+    yield f"{summary.stalled} of {_counted(summary.conversations, 'conversation')} stalled: {kinds}."
+    yield f"{summary.stalled_steps} of {steps} lie inside stalls."
+    yield _silence(summary)
+    if summary.unfinished:
+        yield (f"Of {_counted(summary.unfinished, 'unfinished run')}, {summary.advanced} reached a verified milestone.")
+
+
+def _silence(summary: Summary) -> str:
+    rules = "the input-side rules (repeat, cycle, composite)"
+    if summary.silent == summary.stalled:
+        return f"In {'it' if summary.stalled == 1 else 'all of them'}, {rules} would have stayed silent."
+    if not summary.silent:
+        return f"In {'it' if summary.stalled == 1 else 'each of them'}, one of {rules} would have fired too."
+    return f"In {summary.silent} of them, {rules} would have stayed silent."
+
+
+def _told(lane: ConversationAnalysis, stall: Stall) -> Iterator[str]:
+    levels = ", ".join(f"{level.value} at step {step}" for level, step in stall.levels)
+    ended = f"ended by {stall.ended.value}" if stall.ended else "still open at the end"
+    yield f"{_whose(lane)}: {stall.kind.value}, steps {stall.first_step} to {stall.last_step} of {lane.steps}"
+    yield f"  {levels}; {ended}"
+    yield from (f"  - {printable(entry)}" for entry in stall.evidence)
+    yield f"  {_milestone(lane, stall)}"
+    yield f"  input-side rules: {_tiers(stall.input_tiers)}"
+
+
+def _whose(lane: ConversationAnalysis) -> str:
+    about = [] if lane.lane == "main" else [f"lane {printable(lane.lane)}"]
+    if lane.agent and lane.agent != lane.lane:
+        about.append(f"agent {printable(lane.agent)}")
+    if lane.service:
+        about.append(printable(lane.service))
+    return printable(lane.conversation) + (f" ({', '.join(about)})" if about else "")
+
+
+def _milestone(lane: ConversationAnalysis, stall: Stall) -> str:
+    before = [milestone for milestone in lane.verified if milestone.step <= stall.last_step]
+    if not before:
+        return "no verified milestone before it"
+    last = before[-1]
+    ago = _counted(stall.last_step - last.step, "step")
+    return f"last verified milestone: {printable(last.name)} at step {last.step}, {ago} before the last one"
+
+
+def _tiers(tiers: InputTiers) -> str:
+    fired = (("repeat", tiers.repeat), ("cycle", tiers.cycle), ("composite", tiers.composite))
+    return ", ".join(f"{name} at step {step}" for name, step in fired if step is not None) or "silent"
+
+
+def _unseen(analysis: Analysis, problems: Problems) -> Iterator[str]:
+    observable = analysis.summary.observable
+    if analysis.summary.conversations and observable.compaction is None:
+        yield "amnesia: not measurable, no compaction signal in these traces"
+    for what, share in (("arguments", observable.arguments), ("results", observable.results)):
+        if share is not None and share < 1:
+            yield (
+                f"{what}: captured on {_percent(share)} of the steps; on the others the instrumentation's "
+                "content switch is off, or it cut or redacted them, and they cannot be compared"
+            )
+    if observable.exit_codes is None and any(lane.commands for lane in analysis.conversations):
+        yield "exit codes: none on any command; a failure is known by status and text alone"
+    if partial := sum(lane.partial for lane in analysis.conversations):
+        yield f"{_counted(partial, 'partial conversation')}: spans are missing, counts are lower bounds"
+    for signal in (Signal.LOGS, Signal.METRICS):
+        if count := problems.requests[signal]:
+            yield f"{signal.value}: {_counted(count, 'request')} passed over, only traces are read"
+
+
+def _problems(problems: Problems) -> Iterator[str]:
+    yield from map(problem_line, problems.kept)
+    if problems.dropped:
+        yield f"and {problems.dropped} more"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share == 0 or share >= 0.01 else "less than 1%"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _table(rows: Sequence[_Row], width: int | None) -> list[str]:
+    """Return one line per stall under a line of names, in columns; a narrow terminal folds the first one."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name in _COLUMNS:
+        right = name in _NUMBERS
+        table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=name != "conversation")
+    for lane, stall in rows[:LISTED]:
+        table.add_row(*_cells(lane, stall))
+    out = io.StringIO()
+    Console(file=out, width=width or _NATURAL, color_system=None, legacy_windows=False).print(table)
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    more = len(rows) - LISTED
+    return [*lines, f"and {more} more stalls; --format json lists them all"] if more > 0 else lines
+
+
+def _cells(lane: ConversationAnalysis, stall: Stall) -> tuple[str, ...]:
+    fired = [step for step in (stall.input_tiers.repeat, stall.input_tiers.cycle, stall.input_tiers.composite) if step]
+    before = [milestone.step for milestone in lane.verified if milestone.step <= stall.last_step]
+    name = printable(lane.conversation, 60)
+    return (
+        name if lane.lane == "main" else f"{name} {printable(lane.lane, 60)}",
+        stall.kind.value,
+        f"{stall.first_step}-{stall.last_step}",
+        str(lane.steps),
+        stall.level.value,
+        str(stall.detected_step),
+        str(before[-1]) if before else "none",
+        str(min(fired)) if fired else "silent",
+    )
