@@ -1,5 +1,6 @@
 """How agent hosts and instrumentations write tool calls, model turns and compactions into spans."""
 
+from otel_stall.dialects.doubles import Ancestor, Doubles, merge
 from otel_stall.dialects.readings import read
 
-__all__ = ["read"]
+__all__ = ["Ancestor", "Doubles", "merge", "read"]

@@ -16,7 +16,7 @@ from otel_stall.dialects.sightings import Sighting, plain_text
 __all__ = ["Said", "event_input", "event_output", "flattened", "people_speaking", "said"]
 
 _TEXT_LIMIT: Final = 1 << 18
-_NESTING: Final = 4
+_NESTING: Final = 8
 
 _PEOPLE: Final = frozenset({"user", "human"})
 _TALK: Final = frozenset({"text", "output_text", "input_text"})
@@ -46,7 +46,7 @@ def people_speaking(value: object) -> int | None:
     messages = parse_json(value)
     if not isinstance(messages, (list, dict)):
         return None
-    return sum(_speaks(message) for message in _each(messages))
+    return sum(map(_speaks, _each(messages))) if messages else None
 
 
 def said(value: object) -> Said:

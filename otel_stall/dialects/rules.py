@@ -119,7 +119,6 @@ _OPERATIONS: Final = {
     "generate_content": Role.MODEL,
     "text_completion": Role.MODEL,
     "invoke_agent": Role.AGENT,
-    "compact_events": Role.COMPACTION,
 }
 
 
@@ -128,6 +127,12 @@ def _genai(seen: Sighting) -> Role | None:
         return Role.OTHER
     operation = first_label(seen, ("gen_ai.operation.name",))
     return _OPERATIONS.get(operation, Role.OTHER) if operation else None
+
+
+def _google_adk(seen: Sighting) -> Role | None:
+    if first_label(seen, ("gen_ai.operation.name",)) == "compact_events":
+        return Role.COMPACTION
+    return _genai(seen) if seen.view.scope.startswith("gcp.vertex.agent") else None
 
 
 def _strands(seen: Sighting) -> Role | None:
@@ -147,6 +152,8 @@ def _openinference(seen: Sighting) -> Role | None:
     kind = first_label(seen, ("openinference.span.kind",)).upper()
     if kind == "AGENT":
         return Role.TOOL if "tool.name" in seen.known else Role.AGENT
+    if seen.view.name.endswith("_prepare_chat_with_tools"):
+        return Role.OTHER  # llama-index marks the making of a request as a model call, too
     return {"TOOL": Role.TOOL, "LLM": Role.MODEL}.get(kind)
 
 
@@ -188,7 +195,6 @@ GENAI: Final = Dialect(
         arguments=(
             "gen_ai.tool.call.arguments",
             "tool_arguments",  # pydantic-ai, instrumentation version 2
-            sources.adk_arguments,
             from_event("gen_ai.tool.message", "content"),  # strands
             sources.event_call,
             "gen_ai.tool.input",  # openlit before the convention
@@ -197,7 +203,6 @@ GENAI: Final = Dialect(
         result=(
             "gen_ai.tool.call.result",
             "tool_response",
-            sources.adk_result,
             from_event("gen_ai.choice", "message"),
             sources.event_response,
             "gen_ai.tool.output",
@@ -236,6 +241,12 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
         marks=("mcp.method.name",),
         role=_mcp,
         tool=Tool(name=(sources.mcp_tool,)),
+    ),
+    Dialect(
+        name="google-adk",
+        marks=("gen_ai.operation.name",),
+        role=_google_adk,
+        tool=Tool(arguments=(sources.adk_arguments,), result=(sources.adk_result,)),
     ),
     Dialect(
         # Bedrock counts cached input apart; every other emitter's input count holds it.
