@@ -145,8 +145,8 @@ def analyze(
     """Return what the fold says of all conversations in these spans.
 
     `details` keeps one entry per step; `each` is called with every judgement and the end of its span in
-    ns, conversation by conversation, for what a caller wants beside the analysis; `monitor` makes the fold of one conversation.
-    Never raises on content.
+    ns, conversation by conversation, for what a caller wants beside the analysis; `monitor` makes the
+    fold of one conversation. Never raises on content.
     """
     lanes: dict[tuple[str, str], _Lane] = {}
     readings = _readings(views)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 import click
 
+from otel_stall import __version__
 from otel_stall.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ STDIN = "-"
 
 
 @click.group(name="otel-stall", context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="otel-stall", prog_name="otel-stall")
+@click.version_option(__version__, prog_name="otel-stall")
 def commands() -> None:
     """Find stalled LLM agents in OpenTelemetry traces, by what their tool calls gained."""
 

@@ -213,10 +213,10 @@ DAMAGED: dict[str, tuple[bytes, list[str], list[tuple[int | None, str]]]] = {
     "a broken line": (
         line("a") + CUT + b"\n" + line("c"),
         ["a", "c"],
-        [(2, "broken JSON: Expecting value at column 19")],
+        [(2, "broken JSON: Expecting value at column 18")],
     ),
     "a broken first line": (CUT + b"\n" + line("a"), ["a"], [(1, "broken JSON")]),
-    "a last line cut off": (line("a") + CUT, ["a"], [(2, "broken JSON: Expecting value at column 19")]),
+    "a last line cut off": (line("a") + CUT, ["a"], [(2, "broken JSON: Expecting value at column 18")]),
     "a printed value cut off": (
         b'{\n    "resourceSpans": [\n' + json.dumps(request("a"), indent=4).encode(),
         ["a"],
