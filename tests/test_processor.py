@@ -1,0 +1,550 @@
+"""Rules of `processor`: verdicts reach exported spans, and the host never notices anything else."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from opentelemetry import baggage, context, trace
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+from opentelemetry.sdk.trace import (
+    ConcurrentMultiSpanProcessor,
+    ReadableSpan,
+    Span,
+    SpanProcessor,
+    TracerProvider,
+)
+from opentelemetry.sdk.trace.export import (
+    BatchSpanProcessor,
+    SimpleSpanProcessor,
+    SpanExporter,
+    SpanExportResult,
+)
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult, StaticSampler
+from opentelemetry.util.types import AnyValue
+
+from otel_stall.calls import Reading, ToolCall
+from otel_stall.config import StallConfig
+from otel_stall.emission import attributes_of
+from otel_stall.monitor import Monitor
+from otel_stall.observations import Compaction
+from otel_stall.processor import StallSpanProcessor
+from otel_stall.testing import RecordedProvider
+from otel_stall.verdicts import Change, Changed, Gain, Judged, Kind, Level, Stall, Verdict
+
+CONFIG = StallConfig()
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the monitor was told of one step."""
+
+    tool: str
+    conversation: str
+    lane: str
+    agent: str
+    sampled: bool = True
+    run_id: str = ""
+
+
+class Scripted(Monitor):
+    """Counts the steps of each lane and reports the changes it was given, without any rule."""
+
+    def __init__(self, *changes: Changed) -> None:
+        super().__init__(CONFIG)
+        self.seen: list[Seen] = []
+        self.renamed: list[tuple[str, str]] = []
+        self.changes = changes
+        self.counts: Counter[tuple[str, str]] = Counter()
+
+    def observe(self, reading: Reading, conversation: str, lane: str, agent: str) -> Sequence[Judged]:
+        if not isinstance(reading.record, ToolCall):
+            return ()
+        self.seen.append(Seen(reading.record.tool, conversation, lane, agent, reading.sampled, reading.run_id))
+        self.counts[conversation, lane] += 1
+        return [self.judged(reading, conversation, self.counts[conversation, lane])]
+
+    def judged(self, reading: Reading, conversation: str, step: int) -> Judged:
+        verdict = Verdict(
+            step=step,
+            counted=True,
+            gain=Gain.NONE,
+            reason="same_outcome",
+            waste=1.0,
+            steps_since_milestone=step,
+            steps_since_gain=step,
+            milestone_count=0,
+            state_changes=0,
+            epoch=0,
+            changes=self.changes,
+        )
+        return Judged(conversation, "main", "", "", reading.trace_id, reading.span_id, Compaction(""), verdict)
+
+    def rename(self, old: str, new: str) -> None:
+        self.renamed.append((old, new))
+
+
+def stall_processor(monitor: Monitor | None = None, config: StallConfig = CONFIG) -> StallSpanProcessor:
+    return StallSpanProcessor(config, monitor=monitor or Scripted())
+
+
+def steps_of(exporter: InMemorySpanExporter) -> list[object]:
+    return [(span.attributes or {}).get("stall.step") for span in exporter.get_finished_spans()]
+
+
+@contextmanager
+def logs() -> Iterator[tuple[LoggerProvider, InMemoryLogRecordExporter]]:
+    exporter = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call] # untyped in the SDK
+    provider = LoggerProvider(shutdown_on_exit=False)
+    provider.add_log_record_processor(SimpleLogRecordProcessor(exporter))
+    yield provider, exporter
+    provider.shutdown()
+
+
+class TestAnnotation:
+    def test_a_tool_span_carries_the_verdict(self) -> None:
+        """The exported tool span has the host's attributes as they were and the verdict after them."""
+        monitor = Scripted()
+        recorded = RecordedProvider(stall_processor(monitor))
+        recorded.tool("read_file", {"path": "a"}, "text")
+        (span,) = recorded.spans()
+        (judged,) = [monitor.judged(Reading("", "", "", "", 0, 0), "", 1)]
+        assert list((span.attributes or {}).items()) == [
+            ("gen_ai.operation.name", "execute_tool"),
+            ("gen_ai.tool.name", "read_file"),
+            ("gen_ai.tool.call.arguments", '{"path": "a"}'),
+            ("gen_ai.tool.call.result", "text"),
+            *attributes_of(judged).items(),
+        ]
+
+    @pytest.mark.parametrize("kind", [SimpleSpanProcessor, BatchSpanProcessor])
+    @pytest.mark.parametrize("first", [True, False])
+    def test_place_among_the_processors(
+        self, kind: type[SimpleSpanProcessor] | type[BatchSpanProcessor], first: bool
+    ) -> None:
+        """Simple and batch processors export the verdict wherever they stand."""
+        exporter = InMemorySpanExporter()
+        processors = [stall_processor(), kind(exporter)]
+        recorded = RecordedProvider(*(processors if first else reversed(processors)))
+        with recorded.span("root"):
+            for _ in range(3):
+                recorded.tool("read_file")
+        recorded.provider.shutdown()
+        assert steps_of(exporter) == [1, 2, 3, None]
+
+    def test_concurrent_processors(self) -> None:
+        """Under the SDK's concurrent processor, whose hooks run on other threads, the verdict is exported."""
+        exporter = InMemorySpanExporter()
+        concurrent = ConcurrentMultiSpanProcessor()
+        recorded = RecordedProvider(provider=TracerProvider(active_span_processor=concurrent, shutdown_on_exit=False))
+        for processor in (SimpleSpanProcessor(exporter), stall_processor()):
+            recorded.provider.add_span_processor(processor)
+        with recorded.span("root"):
+            for _ in range(3):
+                recorded.tool("read_file")
+        recorded.provider.shutdown()
+        assert steps_of(exporter) == [1, 2, 3, None]
+
+    def test_a_wrapper_that_passes_on_no_ending(self) -> None:
+        """Where only `on_end` arrives, processors after ours still export the verdict."""
+
+        class Wrapper(SpanProcessor):
+            def __init__(self, inner: SpanProcessor) -> None:
+                self.inner = inner
+
+            def on_end(self, span: ReadableSpan) -> None:
+                self.inner.on_end(span)
+
+        recorded = RecordedProvider(Wrapper(stall_processor()))
+        recorded.tool("read_file")
+        assert steps_of(recorded.exporter) == [1]
+
+    def test_other_spans_pass_untouched(self) -> None:
+        """A span that is no tool call is exported with exactly what the host wrote."""
+        monitor = Scripted()
+        recorded = RecordedProvider(stall_processor(monitor))
+        with recorded.span("GET /", {"http.route": "/"}) as span:
+            held = span._attributes
+        (exported,) = recorded.spans()
+        assert exported._attributes is held
+        assert (exported.attributes, monitor.seen) == ({"http.route": "/"}, [])
+
+    def test_a_judged_span_is_left_alone(self) -> None:
+        """A span that already carries a step, as from a second processor, keeps it and is not counted."""
+        monitor = Scripted()
+        recorded = RecordedProvider(stall_processor(), stall_processor(monitor))
+        recorded.tool("read_file", attributes={"stall.step": 7})
+        recorded.tool("read_file")
+        assert (steps_of(recorded.exporter), monitor.seen) == ([7, 1], [])
+
+    # The first text that Hypothesis draws builds its tables, which takes over a second on a busy machine.
+    @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(
+        st.dictionaries(
+            st.one_of(
+                st.text(min_size=1),
+                st.sampled_from(
+                    [
+                        "gen_ai.tool.call.result",
+                        "gen_ai.tool.call.arguments",
+                        "input.value",
+                        "output.value",
+                        "session.id",
+                        "openinference.span.kind",
+                        "error.type",
+                        "gen_ai.agent.name",
+                    ]
+                ),
+            ),
+            st.one_of(
+                st.booleans(),
+                st.integers(-(2**63), 2**63 - 1),
+                st.floats(allow_nan=False),
+                st.text(),
+                st.sampled_from(['{"a": [1, {"b": NaN}]}', '{"cut', "\ud800", "[" * 500]),
+                st.lists(st.text(), max_size=3),
+            ),
+            max_size=6,
+        )
+    )
+    def test_foreign_attributes_stay_equal(self, foreign: dict[str, AnyValue]) -> None:
+        """Whatever a tool span holds, it comes out as without us, and nothing fails inside."""
+        processor = stall_processor()
+        recorded, plain = RecordedProvider(processor), RecordedProvider()
+        for provider in (recorded, plain):
+            provider.tool("read_file", attributes=foreign)
+        (span,), (reference,) = recorded.spans(), plain.spans()
+        kept = [(key, value) for key, value in (span.attributes or {}).items() if not key.startswith("stall.")]
+        expected = (reference.attributes or {}).items()
+        assert kept == [(key, value) for key, value in expected if not key.startswith("stall.")]
+        assert processor.errors == 0
+
+
+class TestWhose:
+    def test_agent_conversation_and_lane(self) -> None:
+        """Steps are told apart by the agent and the conversation of the spans around them."""
+        monitor = Scripted()
+        recorded = RecordedProvider(stall_processor(monitor))
+        with recorded.agent("lead", conversation="c"):
+            recorded.tool("read_file")
+            with recorded.agent("coder"):
+                recorded.tool("write_file")
+        assert monitor.seen == [
+            Seen("read_file", "c", "lead", "lead"),
+            Seen("write_file", "c", "lead/coder", "coder"),
+        ]
+
+    def test_a_name_that_comes_after_the_start(self) -> None:
+        """What an emitter writes on the agent's span while it is open counts for the steps that follow."""
+        monitor = Scripted()
+        recorded = RecordedProvider(stall_processor(monitor))
+        with recorded.span("root") as root:
+            recorded.tool("one")
+            root.set_attributes(
+                {
+                    "gen_ai.operation.name": "invoke_agent",
+                    "gen_ai.agent.name": "late",
+                    "gen_ai.conversation.id": "c",
+                }
+            )
+            recorded.tool("two")
+        assert monitor.seen == [Seen("one", f"{1:032x}", "main", ""), Seen("two", "c", "late", "late")]
+        assert monitor.renamed == [(f"{1:032x}", "c")]
+
+    def test_an_id_at_the_end_renames(self) -> None:
+        """The id that the root ends with reaches the monitor as a new name of the provisional conversation."""
+        monitor = Scripted()
+        recorded = RecordedProvider(stall_processor(monitor))
+        with recorded.agent("lead") as root:
+            recorded.tool("read_file")
+            root.set_attribute("gen_ai.conversation.id", "c")
+        assert monitor.renamed == [(f"{1:032x}", "c")]
+
+    def test_baggage(self) -> None:
+        """Conversation and run travel in the baggage of the context a span starts in."""
+        monitor = Scripted()
+        recorded = RecordedProvider(stall_processor(monitor))
+        carrying = baggage.set_baggage("session.id", "c", baggage.set_baggage("stall.run.id", "r"))
+        token = context.attach(carrying)
+        recorded.tool("read_file")
+        context.detach(token)
+        assert monitor.seen == [Seen("read_file", "c", "main", "", run_id="r")]
+
+    def test_a_conversation_kept_in_the_context_alone(self) -> None:
+        """The id that the GenAI instrumentations keep in the context is found where their package is loaded."""
+        monitor = Scripted()
+        recorded = RecordedProvider(stall_processor(monitor))
+        name = "opentelemetry.util.genai._conversation_context"
+        ambient = ModuleType(name)
+        ambient.get_ambient_conversation_id = lambda _context=None: "c"  # type: ignore[attr-defined] # a double
+        before = sys.modules.get(name)
+        sys.modules[name] = ambient
+        try:
+            recorded.tool("read_file")
+        finally:
+            del sys.modules[name]
+            if before is not None:
+                sys.modules[name] = before
+        assert monitor.seen == [Seen("read_file", "c", "main", "")]
+
+    def test_asyncio_tasks(self) -> None:
+        """Agents that run as tasks of one loop each have their own lane, whatever the order of their steps."""
+        monitor = Scripted()
+        recorded = RecordedProvider(stall_processor(monitor))
+
+        async def run(name: str) -> None:
+            with recorded.agent(name):
+                for _ in range(3):
+                    await asyncio.sleep(0)
+                    recorded.tool("read_file")
+
+        async def both() -> None:
+            with recorded.agent("lead", conversation="c"):
+                await asyncio.gather(run("a"), run("b"))
+
+        asyncio.run(both())
+        assert monitor.counts == {("c", "lead/a"): 3, ("c", "lead/b"): 3}
+
+    def test_threads(self) -> None:
+        """Conversations on many threads are counted exactly."""
+        monitor = Scripted()
+        processor = stall_processor(monitor)
+        recorded = RecordedProvider(processor)
+
+        def run(conversation: str) -> None:
+            with recorded.agent(conversation=conversation):
+                for _ in range(50):
+                    recorded.tool("read_file")
+
+        threads = [threading.Thread(target=run, args=(str(n),)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        found = sorted((conversation, count) for (conversation, _), count in monitor.counts.items())
+        assert found == [(str(n), 50) for n in range(4)]
+        assert (processor.errors, processor.skipped) == (0, 0)
+
+    @pytest.mark.parametrize("decision", [Decision.RECORD_ONLY, Decision.RECORD_AND_SAMPLE])
+    def test_sampling(self, decision: Decision) -> None:
+        """A span that is recorded and not sampled is judged, and the monitor is told."""
+        monitor = Scripted()
+        provider = TracerProvider(sampler=StaticSampler(decision), shutdown_on_exit=False)
+        RecordedProvider(stall_processor(monitor), provider=provider).tool("read_file")
+        assert [seen.sampled for seen in monitor.seen] == [decision is Decision.RECORD_AND_SAMPLE]
+
+    def test_below_an_unsampled_parent(self) -> None:
+        """A sampled tool span under a parent that is not counts as unsampled: others of its kind are missing."""
+
+        class ToolsOnly(Sampler):
+            def should_sample(
+                self,
+                parent_context: context.Context | None,
+                trace_id: int,
+                name: str,
+                kind: trace.SpanKind | None = None,
+                attributes: Mapping[str, AnyValue] | None = None,
+                links: Sequence[trace.Link] | None = None,
+                trace_state: trace.TraceState | None = None,
+            ) -> SamplingResult:
+                tool = name.startswith("execute_tool")
+                return SamplingResult(Decision.RECORD_AND_SAMPLE if tool else Decision.DROP, attributes)
+
+            def get_description(self) -> str:
+                return "tools only"
+
+        monitor = Scripted()
+        provider = TracerProvider(sampler=ToolsOnly(), shutdown_on_exit=False)
+        recorded = RecordedProvider(stall_processor(monitor), provider=provider)
+        with trace.use_span(recorded.tracer.start_span("root")):
+            recorded.tool("read_file")
+        assert [seen.sampled for seen in monitor.seen] == [False]
+
+
+STALL = Stall(1, Kind.LOOP, 1, 1, 1, ((Level.NOTICE, 1),), ("same call, same outcome",))
+STARTED = Changed(Change.STARTED, 1, STALL)
+
+
+class TestEvents:
+    @pytest.mark.parametrize("mirrored", [True, False])
+    def test_logged_and_mirrored(self, mirrored: bool) -> None:
+        """A change is logged with the ids of the tool span, and is an event of it unless switched off."""
+        config = CONFIG.model_copy(update={"span_events": mirrored})
+        with logs() as (provider, exporter):
+            processor = StallSpanProcessor(config, monitor=Scripted(STARTED), logger_provider=provider)
+            recorded = RecordedProvider(processor)
+            recorded.tool("read_file")
+            (record,) = [each.log_record for each in exporter.get_finished_logs()]
+        (span,) = recorded.spans()
+        own = span.get_span_context()
+        assert own is not None
+        assert (record.event_name, record.trace_id, record.span_id, record.timestamp) == (
+            "stall.started",
+            own.trace_id,
+            own.span_id,
+            span.end_time,
+        )
+        assert [event.name for event in span.events] == (["stall.started"] if mirrored else [])
+
+    def test_a_span_that_takes_nothing(self, caplog: pytest.LogCaptureFixture) -> None:
+        """Where a span refuses annotation this is said once and counted, and events still go out."""
+
+        class Refusing(ReadableSpan):
+            def __setattr__(self, name: str, value: object) -> None:
+                if name in self.__dict__:
+                    raise AttributeError(name)
+                super().__setattr__(name, value)
+
+        attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "read_file"}
+        with logs() as (provider, exporter):
+            processor = StallSpanProcessor(CONFIG, monitor=Scripted(STARTED), logger_provider=provider)
+            for number in (1, 2):
+                own = trace.SpanContext(1, number, is_remote=False)
+                processor.on_end(Refusing("execute_tool", context=own, attributes=attributes))
+            names = [each.log_record.event_name for each in exporter.get_finished_logs()]
+        assert names == ["stall.started"] * 2
+        assert (processor.unannotated, processor.errors, len(caplog.records)) == (2, 0, 1)
+
+
+class Raising(Monitor):
+    def observe(self, reading: Reading, conversation: str, lane: str, agent: str) -> Sequence[Judged]:
+        raise ValueError("secret content")
+
+
+class TestFaults:
+    def test_a_monitor_that_raises(self, caplog: pytest.LogCaptureFixture) -> None:
+        """An internal error leaves the span as it was, is counted, and logged once a minute without content."""
+        times = iter([0.0, 30.0, 61.0])
+        processor = StallSpanProcessor(CONFIG, monitor=Raising(CONFIG), clock=lambda: next(times))
+        recorded = RecordedProvider(processor)
+        for _ in range(3):
+            recorded.tool("read_file", {"path": "a"})
+        assert recorded.verdicts() == [{}, {}, {}]
+        assert (processor.errors, len(caplog.records)) == (3, 2)
+        assert "secret" not in caplog.text
+        assert "ValueError at " in caplog.text
+
+    def test_an_exporter_that_raises(self, caplog: pytest.LogCaptureFixture) -> None:
+        """An exporter in front that raises takes nothing away from the one behind."""
+
+        class Broken(SpanExporter):
+            def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+                raise RuntimeError("down")
+
+        caplog.set_level(logging.CRITICAL)
+        recorded = RecordedProvider(SimpleSpanProcessor(Broken()), stall_processor())
+        recorded.tool("read_file")
+        assert steps_of(recorded.exporter) == [1]
+
+    def test_a_span_that_ends_inside_the_fold(self) -> None:
+        """A span that the garbage collector ends in the middle of a fold is skipped; nothing waits for itself."""
+
+        class Nested(Scripted):
+            def observe(self, reading: Reading, conversation: str, lane: str, agent: str) -> Sequence[Judged]:
+                inner.end()
+                return super().observe(reading, conversation, lane, agent)
+
+        processor = stall_processor(Nested())
+        recorded = RecordedProvider(processor)
+        inner = recorded.tracer.start_span("execute_tool", attributes={"gen_ai.operation.name": "execute_tool"})
+        recorded.tool("read_file")
+        assert steps_of(recorded.exporter) == [None, 1]
+        assert (processor.skipped, processor.errors) == (1, 0)
+
+    def test_a_fold_that_takes_too_long(self) -> None:
+        """While one thread is stuck in the fold others wait a second at most, and their spans go on."""
+        release = threading.Event()
+        entered = threading.Event()
+
+        class Stuck(Scripted):
+            def observe(self, reading: Reading, conversation: str, lane: str, agent: str) -> Sequence[Judged]:
+                entered.set()
+                release.wait(30)
+                return super().observe(reading, conversation, lane, agent)
+
+        processor = stall_processor(Stuck())
+        recorded = RecordedProvider(processor)
+        waiting = recorded.tracer.start_span("execute_tool", attributes={"gen_ai.operation.name": "execute_tool"})
+        thread = threading.Thread(target=recorded.tool, args=("read_file",))
+        thread.start()
+        entered.wait(30)
+        waiting.end()
+        release.set()
+        thread.join()
+        assert (steps_of(recorded.exporter), processor.skipped) == ([None, 1], 1)
+
+    def test_shutdown_and_flush(self) -> None:
+        """Both may be called twice; spans that end after shutdown are exported untouched."""
+        processor = stall_processor()
+        recorded = RecordedProvider(processor)
+        recorded.tool("read_file")
+        assert [processor.force_flush(), processor.force_flush(0)] == [True, True]
+        processor.shutdown()
+        processor.shutdown()
+        recorded.tool("read_file")
+        assert steps_of(recorded.exporter) == [1, None]
+
+    def test_switched_off(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The environment alone switches a processor off that was made without settings."""
+        monkeypatch.setenv("OTEL_STALL_ENABLED", "false")
+        recorded = RecordedProvider(StallSpanProcessor())
+        recorded.tool("read_file")
+        assert recorded.verdicts() == [{}]
+
+    def test_hooks_can_be_replaced(self) -> None:
+        """Hosts that patch `on_start` on the instance can."""
+        processor = stall_processor()
+        started: list[str] = []
+
+        def patched(span: Span, parent_context: context.Context | None = None) -> None:
+            started.append(span.name)
+
+        processor.on_start = patched  # type: ignore[method-assign] # what such hosts do
+        RecordedProvider(processor).tool("read_file")
+        assert started == ["execute_tool read_file"]
+
+    def test_fork_with_the_lock_held(self) -> None:
+        """A child forked while another thread is in the fold judges its own spans."""
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", FORKING], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert (done.stdout, done.returncode) == ("0\n", 0), done.stderr
+
+
+FORKING = """
+import os, sys, threading
+from otel_stall.config import StallConfig
+from otel_stall.processor import StallSpanProcessor
+from otel_stall.testing import RecordedProvider
+
+processor = StallSpanProcessor(StallConfig())
+recorded = RecordedProvider(processor)
+held = threading.Event()
+
+def hold():
+    with processor._lock:
+        held.set()
+        threading.Event().wait(30)
+
+threading.Thread(target=hold, daemon=True).start()
+held.wait()
+child = os.fork()
+if child == 0:
+    recorded.tool("read_file", {"path": "a"}, "text")
+    print(processor.skipped, flush=True)
+    os._exit(0)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
