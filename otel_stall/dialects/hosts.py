@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from otel_stall import attributes as names
@@ -30,19 +29,19 @@ _MARK: Final = "stall.milestone"
 _MARKS: Final = 32
 
 
-def hints_of(seen: Sighting, resource: Mapping[str, object]) -> Hints:
+def hints_of(seen: Sighting) -> Hints:
     """Return the hints on the span, completed from the resource."""
-    if HINT_NAMES.isdisjoint(seen.known) and HINT_NAMES.isdisjoint(resource):
+    if HINT_NAMES.isdisjoint(seen.known) and HINT_NAMES.isdisjoint(seen.resource):
         return NO_HINTS
-    texts = {field: said_by_host(name, seen.known, resource) for field, name in _TEXTS.items()}
-    infra = seen.known.get(names.INFRA, resource.get(names.INFRA))
+    texts = {field: said_by_host(name, seen) for field, name in _TEXTS.items()}
+    infra = seen.known.get(names.INFRA, seen.resource.get(names.INFRA))
     compaction = seen.known.get(names.COMPACTION)
     return Hints(**texts, infra=truth(infra) is True, compaction=truth(compaction) is True)
 
 
-def said_by_host(name: str, known: Mapping[str, object], resource: Mapping[str, object]) -> str:
+def said_by_host(name: str, seen: Sighting) -> str:
     """Return what span or else resource say under that name; "" where neither does."""
-    return label(known.get(name)) or label(resource.get(name))
+    return label(seen.known.get(name)) or label(seen.resource.get(name))
 
 
 def marks_of(seen: Sighting) -> tuple[HostMark, ...]:

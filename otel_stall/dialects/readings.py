@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from otel_stall import attributes
@@ -33,6 +34,7 @@ _KNOWN: Final = frozenset(
     | TOOL_NAMES
 ).union(*map(names_read, DIALECTS))
 _SERVICE: Final = "service.name"
+_ON_RESOURCE: Final = frozenset({_SERVICE, *CONVERSATIONS, *RUN_NAMES}) | HINT_NAMES
 
 
 def read(view: SpanView) -> Reading:
@@ -41,13 +43,12 @@ def read(view: SpanView) -> Reading:
     Pure, linear in the size of the span, and never raises, whatever the attributes hold. The result
     refers to the host's contents and must not outlive the hook that reads the span.
     """
-    present = _KNOWN.intersection(view.attributes)
-    seen = Sighting(view, {name: view.attributes[name] for name in present} if present else EMPTY)
-    role, rows = _recognise(seen) if present else (None, ())
+    # One pass over the span's names instead of a look-up for each name that any dialect knows.
+    seen = Sighting(view, _among(_KNOWN, view.attributes), _among(_ON_RESOURCE, view.resource))
+    role, rows = _recognise(seen) if seen.known else (None, ())
     dialect = rows[0] if rows else None
     record = _record(seen, role, rows)
-    resource = view.resource
-    run_id, outcome, task_id, task_class = (said_by_host(name, seen.known, resource) for name in RUN_NAMES)
+    run_id, outcome, task_id, task_class = (said_by_host(name, seen) for name in RUN_NAMES)
     return Reading(
         trace_id=view.trace_id,
         span_id=view.span_id,
@@ -58,20 +59,25 @@ def read(view: SpanView) -> Reading:
         scope=view.scope,
         dialect=dialect.name if dialect else record.source if isinstance(record, CompactionMark) else "",
         record=record,
-        conversation=conversation_of(seen, dialect) if present else "",
-        agent=invoked_agent(seen, dialect) if dialect and role is Role.AGENT else agent_of(seen),
+        conversation=conversation_of(seen, dialect) if seen.known else "",
+        agent=invoked_agent(seen, dialect) if dialect and role is Role.AGENT else agent_of(seen) if seen.known else "",
         agent_id=agent_id_of(seen),
         is_agent=role is Role.AGENT,
         run_id=run_id,
         run_outcome=outcome,
         task_id=task_id,
         task_class=task_class,
-        service=label(resource.get(_SERVICE)),
-        resource_conversation=resource_conversation(resource),
+        service=label(seen.resource.get(_SERVICE)),
+        resource_conversation=resource_conversation(seen.resource),
         judged=attributes.STEP in seen.known,
         sampled=view.sampled,
         marks=marks_of(seen) if view.events else (),
     )
+
+
+def _among(names: frozenset[str], attributes: Mapping[str, object]) -> Mapping[str, object]:
+    present = names.intersection(attributes)
+    return {name: attributes[name] for name in present} if present else EMPTY
 
 
 def _recognise(seen: Sighting) -> tuple[Role | None, tuple[Dialect, ...]]:

@@ -35,10 +35,11 @@ _DIGITS: Final = re.compile(r"[+-]?[0-9]{1,18}\Z")
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A span and its attributes of interest; `known` holds the values the span holds, nothing copied."""
+    """A span with its attributes and resource attributes of interest; the values are the span's own."""
 
     view: SpanView
     known: Mapping[str, object]
+    resource: Mapping[str, object]
 
 
 Source = str | Callable[[Sighting], object]
@@ -88,7 +89,7 @@ def first_label(seen: Sighting, sources: Sequence[Source], ignored: frozenset[st
 
 def label(value: object) -> str:
     """Return a name or an id as text: stripped, without JSON quotes, cut at `LABEL_LIMIT`; "" for no scalar."""
-    if isinstance(value, bool) or not isinstance(value, (str, int, bytes)):
+    if value is None or isinstance(value, bool) or not isinstance(value, (str, int, bytes)):
         return ""
     if isinstance(value, int):
         return str(value) if value.bit_length() < 128 else ""

@@ -55,7 +55,7 @@ def tool_call(seen: Sighting, rows: Sequence[Dialect]) -> ToolCall:
         exit_code=_exit_code(seen, found),
         call_id=_call_id(seen, rows) or found.call_id,
         pending=pending,
-        hints=hints_of(seen, seen.view.resource),
+        hints=hints_of(seen),
     )
 
 
