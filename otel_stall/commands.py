@@ -64,13 +64,14 @@ class SimpleCommand:
 class Shell:
     """What a whole command line does.
 
-    `name` is the first command that says something, with its subcommand where it has one; `check` the
-    words that identify the check in it; `target` the file it reads or writes, `lines` the range of lines
-    of that file it shows.
+    `name` is the first command that says something, with its subcommand where it has one, and `shown` the
+    same as it may be exported; `check` the words that identify the check in it; `target` the file it
+    reads or writes, `lines` the range of lines of that file it shows; `document` the first here-document.
     """
 
     effect: Effect = Effect.COMMAND
     name: str = ""
+    shown: str = ""
     check: str = ""
     target: str = ""
     lines: tuple[int, int] | None = None
@@ -88,7 +89,7 @@ def parse(command: str) -> Shell:
     simple = _split(text)
     acting = [one for one in simple if not _idle(one)]
     if not acting:
-        return Shell(effect=Effect.OTHER, name=simple[0].head if simple else "", noop=True)
+        return Shell(effect=Effect.OTHER, name="", shown="no-op", noop=True)
     effects = [_effect(one) for one in acting]
     main = _main(acting, effects)
     effect = effects[acting.index(main)]
@@ -96,15 +97,14 @@ def parse(command: str) -> Shell:
     return Shell(
         effect=effect,
         name=_name(main),
+        shown=_shown_name(main),
         check=_check_identity(main) if effect is Effect.CHECK else "",
         target=written or _operand(main, effect),
         lines=_shown_lines(acting) if effect is Effect.READ else None,
         document=document,
         mutates=any(each.mutates() for each in effects),
         reverts=any(_reverts(one) for one in acting),
-        removes=all(
-            one.head in REMOVES or not each.mutates() for one, each in zip(acting, effects, strict=True)
-        ),
+        removes=all(one.head in REMOVES or not each.mutates() for one, each in zip(acting, effects, strict=True)),
         commits=any(_commits(one) for one in acting),
     )
 
@@ -196,9 +196,7 @@ def _split(text: str) -> list[SimpleCommand]:
 
 
 def _files(targets: list[str]) -> tuple[str, ...]:
-    return tuple(
-        t for t in targets if t not in ("/dev/null", "/dev/stderr", "/dev/stdout") and not t.isdigit()
-    )
+    return tuple(t for t in targets if t not in ("/dev/null", "/dev/stderr", "/dev/stdout") and not t.isdigit())
 
 
 def _strip_wrappers(words: list[str]) -> list[str]:
@@ -373,10 +371,30 @@ def _reverts(one: SimpleCommand) -> bool:
 
 def _name(one: SimpleCommand) -> str:
     sub = _subcommand(one) if one.head in _WITH_SUBCOMMANDS or one.head.startswith("python") else ""
-    return f"{one.head} {sub}".strip()[:60] if sub and len(sub) < 30 and "/" not in sub else one.head[:60]
+    return f"{one.head} {sub}".strip() if sub and len(sub) < 30 and "/" not in sub else one.head
+
+
+def _shown_name(one: SimpleCommand) -> str:
+    """Return the command's name as it may be exported: words of the vocabulary only, never a user's own."""
+    sub = _subcommand(one)
+    head = "python" if one.head.startswith("python") else one.head
+    if head in _WITH_SUBCOMMANDS and sub in _KNOWN_SUBCOMMANDS:
+        return f"{head} {sub}"
+    return head if head in _KNOWN_HEADS else "command"
 
 
 _WITH_SUBCOMMANDS = frozenset({"git", *CHECK_SUBCOMMANDS, *IRREVERSIBLE_SUBCOMMANDS, *PACKAGE_TOOLS})
+
+
+_KNOWN_HEADS = READS | SEARCHES | WRITES | WAITS | CHECKS | NOTHING | _WITH_SUBCOMMANDS | {"python", "node", "ruby"}
+_KNOWN_SUBCOMMANDS = (
+    GIT_READS
+    | GIT_REVERTS
+    | CHECK_WORDS
+    | {"add", "merge", "rebase", "cherry-pick", "clone", "pull", "init", "mv", "rm", "grep", "install", "run"}
+    | {sub for known in CHECK_SUBCOMMANDS.values() for sub in known}
+    | {sub for known in IRREVERSIBLE_SUBCOMMANDS.values() for sub in known}
+)
 
 
 def _operand(one: SimpleCommand, effect: Effect) -> str:

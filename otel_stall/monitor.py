@@ -2,28 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from otel_stall.calls import Reading
+from otel_stall.calls import Reading, ToolCall
 from otel_stall.config import StallConfig
+from otel_stall.conversations import Lane, Lanes
+from otel_stall.fold import fold
+from otel_stall.observations import HostMilestone, Observation, RunBoundary
+from otel_stall.steps import observation
 from otel_stall.verdicts import Judged
 
 __all__ = ["Monitor"]
 
+_MAX_SPANS = 4_096
+_EXPIRE_EVERY = 1_024
+
 
 class Monitor:
-    """Folds readings into verdicts, conversation by conversation."""
+    """Folds readings into verdicts, conversation by conversation.
+
+    Not thread-safe: its owner holds one lock around it.
+    """
 
     def __init__(self, config: StallConfig | None = None) -> None:
         self.config = config or StallConfig()
+        self.lanes = Lanes(self.config.bounds)
+        self.late_steps = 0
+        self._seen = 0
 
     def observe(self, reading: Reading, conversation: str, lane: str, agent: str) -> Sequence[Judged]:
         """Return what the fold says of each observation this reading holds, in order.
 
         Called in end-time order (ties: start time, span id). `conversation`, `lane` and `agent` are what
-        `lineage` found. Never raises on content.
+        `lineage` found. Empty where nothing is to be said: a span seen before, a duplicate of one call, a
+        call that waits for an approval, a model turn that changes nothing. Never raises on content.
         """
-        raise NotImplementedError
+        return self.judge(reading, observation(reading), conversation, lane, agent)
+
+    def judge(
+        self, reading: Reading, observed: Observation | None, conversation: str, lane: str, agent: str
+    ) -> Sequence[Judged]:
+        """Return the same for a reading whose observation was made before; its raw record is not looked at."""
+        listed = list(_observations(reading, observed))
+        if not listed:
+            return ()
+        state = self.lanes.use((conversation, lane))
+        if not _first_time(state, reading):
+            return ()
+        self._expire(reading.end_ns)
+        self._admit(state, reading, agent, step=isinstance(reading.record, ToolCall))
+        judged = []
+        for one in _with_boundary(state, reading, listed):
+            verdict = fold(state, one, self.config)
+            if verdict is None:
+                continue
+            judged.append(
+                Judged(
+                    conversation=conversation,
+                    lane=lane,
+                    agent=state.agent,
+                    service=state.service,
+                    trace_id=reading.trace_id,
+                    span_id=reading.span_id,
+                    observation=one,
+                    verdict=verdict,
+                    partial=state.partial,
+                )
+            )
+        return judged
 
     def rename(self, old: str, new: str) -> None:
         """Let what was counted under the provisional conversation `old` (a trace id) go on under `new`.
@@ -31,4 +77,53 @@ class Monitor:
         Called at most once per `old`, before the first observation under `new` that follows from it; where
         `new` has steps of its own already they stay, and `old` is forgotten.
         """
-        raise NotImplementedError
+        self.lanes.rename(old, new)
+
+    def snapshot(self) -> str:
+        """Return the state of all lanes as one JSON text, without any content of calls or results."""
+        return self.lanes.snapshot()
+
+    def restore(self, snapshot: str) -> None:
+        """Go on where a snapshot ended; raises SnapshotError and changes nothing where it cannot be read."""
+        self.lanes.restore(snapshot)
+
+    def _admit(self, state: Lane, reading: Reading, agent: str, *, step: bool) -> None:
+        state.agent = agent or state.agent
+        state.service = reading.service or state.service
+        state.partial = state.partial or not reading.sampled
+        if reading.end_ns < state.last_end_ns:
+            late = int(step)
+            state.late += late
+            self.late_steps += late
+        state.last_end_ns = max(state.last_end_ns, reading.end_ns)
+
+    def _expire(self, now_ns: int) -> None:
+        self._seen += 1
+        if self._seen % _EXPIRE_EVERY == 0:
+            self.lanes.expire(now_ns)
+
+
+def _observations(reading: Reading, observed: Observation | None) -> Iterator[Observation]:
+    for mark in reading.marks:
+        yield HostMilestone(mark.milestone, mark.evidence)
+    if observed is not None:
+        yield observed
+
+
+def _with_boundary(state: Lane, reading: Reading, listed: list[Observation]) -> Iterator[Observation]:
+    """Put a run boundary first where the reading names another run; roots end last and start none."""
+    if reading.run_id and not reading.is_agent and reading.run_id != state.run_id:
+        if state.run_id:
+            yield RunBoundary(reading.run_id)
+        state.run_id = reading.run_id
+    yield from listed
+
+
+def _first_time(state: Lane, reading: Reading) -> bool:
+    key = f"{reading.trace_id}{reading.span_id}"
+    if key in state.spans:
+        return False
+    state.spans[key] = None
+    if len(state.spans) > _MAX_SPANS:
+        del state.spans[next(iter(state.spans))]
+    return True

@@ -78,8 +78,7 @@ NO_LINES = Lines()
 class Writing:
     """What a mutation wrote, as digests: the whole new content, or the old and new text of an edit.
 
-    `edit` tells an edit (its old text known) from a file written whole; `lines` are those of the new
-    content; `removes` marks a mutation that leaves no content which could be new (rm, mkdir, chmod);
+    `edit` tells an edit (its old text known) from a file written whole; `removes` marks a mutation that leaves no content which could be new (rm, mkdir, chmod);
     `reverts` one that takes changes back (git checkout, restore, stash); `aside` a file made beside the
     work: a summary, a demo, a report.
     """
@@ -87,7 +86,6 @@ class Writing:
     content: int | None = None
     old: int | None = None
     new: int | None = None
-    lines: Lines = NO_LINES
     edit: bool = False
     removes: bool = False
     reverts: bool = False
@@ -123,7 +121,8 @@ NO_SIGNS = Signs()
 class Step:
     """One tool call as the fold sees it.
 
-    `command` is the tool with the first word of its shell command ("bash:git status"). `signature` is
+    `command` is the tool with the known words of its shell command ("bash:git status"), fit for export;
+    `act` the digest of the tool and the first word, whatever it is. `signature` is
     the digest of tool and canonical arguments, `outcome` that of the masked result, `exact` of the
     result as it was. `failed` and `empty` are read from telemetry and text. `mutates` says that the
     call changes state by its nature. `query` holds the words of the question; `asked` and `words` the word
@@ -133,6 +132,7 @@ class Step:
     tool: str
     effect: Effect
     command: str = ""
+    act: int = 0
     signature: int | None = None
     outcome: int | None = None
     exact: int | None = None

@@ -65,8 +65,8 @@ _ABSENT = re.compile(
 )
 _UNCHANGED = re.compile(
     r"unchanged|no changes?\b|nothing to (?:do|apply|commit|change|update)|"
-    r"already (?:exists|satisfied|up[ -]to[ -]date|installed|applied)|everything up-to-date|up to date|0 newly installed|not modified|identical|same content|"
-    r"no effect\b",
+    r"already (?:exists|satisfied|up[ -]to[ -]date|installed|applied)|everything up-to-date|up to date|"
+    r"0 newly installed|not modified|identical|same content|no effect\b",
     re.IGNORECASE,
 )
 _RUNNING = re.compile(

@@ -24,7 +24,6 @@ from otel_stall.observations import (
 __all__ = ["observation", "step"]
 
 _MAX_NAME = 120
-_EDIT_CHARACTERS = 262_144
 
 
 def observation(reading: Reading) -> Observation | None:
@@ -76,6 +75,7 @@ def step(call: ToolCall) -> Step:
         tool=call.tool[:_MAX_NAME],
         effect=kind.effect,
         command=_command(call, kind),
+        act=_act(call, kind),
         signature=_signature(call, text),
         outcome=same,
         exact=digest(text) if captured else None,
@@ -105,7 +105,11 @@ def step(call: ToolCall) -> Step:
 
 def _command(call: ToolCall, kind: Nature) -> str:
     tool = call.tool[:_MAX_NAME]
-    return f"{tool}:{kind.shell.name}" if kind.shell and kind.shell.name else tool
+    return f"{tool}:{kind.shell.shown}" if kind.shell and kind.shell.shown else tool
+
+
+def _act(call: ToolCall, kind: Nature) -> int:
+    return combine(call.tool, kind.shell.name if kind.shell else "")
 
 
 def _signature(call: ToolCall, text: str) -> int | None:
@@ -193,12 +197,10 @@ def _writing(call: ToolCall, kind: Nature) -> Writing:
         content = kind.shell.document or ""
     else:
         content = argument(arguments, effects.CONTENT_KEYS) or argument(arguments, effects.PATCH_KEYS)
-    written = (new if old else content or new)[:_EDIT_CHARACTERS]
     return Writing(
-        content=digest(content) if content else None,
+        content=digest(content or new) if content or new else None,
         old=digest(old) if old else None,
         new=digest(new) if old else None,
-        lines=outcome(written)[1],
         edit=bool(old),
         removes=bool(kind.shell and kind.shell.removes),
         reverts=bool(kind.shell and kind.shell.reverts),

@@ -1,0 +1,152 @@
+"""The state of a lane, the bounded store of lanes, and their snapshot."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
+
+from otel_stall.config import BoundsConfig
+from otel_stall.counters import Counters
+from otel_stall.errors import SnapshotError
+from otel_stall.ledger import Ledger
+from otel_stall.loops import InputSide, LoopRun
+from otel_stall.scenes import Entry
+from otel_stall.stalls import ClosedStall, OpenStall
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+__all__ = ["SNAPSHOT_VERSION", "Lane", "LaneKey", "Lanes", "Turn"]
+
+SNAPSHOT_VERSION = 1
+"""Written into every snapshot; a newer one is refused."""
+
+LaneKey = tuple[str, str]
+"""Conversation and lane."""
+
+
+@dataclass(slots=True)
+class Turn:
+    """What the last model turn of a lane showed: its text, how often a person had spoken, whether compacted."""
+
+    text: int | None = None
+    user_messages: int | None = None
+    input_tokens: int | None = None
+    compacted: bool = False
+    calls: dict[str, int] = field(default_factory=dict)
+    stepped: bool = True
+
+
+@dataclass(slots=True)
+class Lane:
+    """Everything the fold knows of one lane; bounded, serialisable, changed by `fold` alone."""
+
+    agent: str = ""
+    service: str = ""
+    run_id: str = ""
+    partial: bool = False
+    last_end_ns: int = 0
+    late: int = 0
+    tokens: int | None = None
+    stall_count: int = 0
+    ledger: Ledger = field(default_factory=Ledger)
+    counters: Counters = field(default_factory=Counters)
+    loop: LoopRun = field(default_factory=LoopRun)
+    inputs: InputSide = field(default_factory=InputSide)
+    turn: Turn = field(default_factory=Turn)
+    recent: list[Entry] = field(default_factory=list)
+    open: OpenStall | None = None
+    closed: ClosedStall | None = None
+    spans: dict[str, None] = field(default_factory=dict)
+
+    def dump(self) -> bytes:
+        """Return the lane as JSON; `load` gives back an equal one."""
+        return _adapter().dump_json(self)
+
+    @staticmethod
+    def load(data: bytes | str) -> Lane:
+        """Return the lane of a dump; raises SnapshotError where it is damaged."""
+        try:
+            return _adapter().validate_json(data)
+        except ValueError as error:
+            raise SnapshotError(f"the state of a lane cannot be read: {type(error).__name__}") from None
+
+
+@cache
+def _adapter() -> TypeAdapter[Lane]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Lane)
+
+
+class Lanes:
+    """The lanes of all conversations, bounded by number and idle time; what falls out is counted.
+
+    Not thread-safe: the monitor's owner holds one lock around it.
+    """
+
+    def __init__(self, bounds: BoundsConfig | None = None) -> None:
+        self._bounds = bounds or BoundsConfig()
+        self._lanes: OrderedDict[LaneKey, Lane] = OrderedDict()
+        self.evicted = 0
+
+    def __len__(self) -> int:
+        return len(self._lanes)
+
+    def __iter__(self) -> Iterator[tuple[LaneKey, Lane]]:
+        return iter(self._lanes.items())
+
+    def get(self, key: LaneKey) -> Lane | None:
+        """Return a lane without counting it as used, None where it is not known."""
+        return self._lanes.get(key)
+
+    def use(self, key: LaneKey) -> Lane:
+        """Return the lane of a key, new where it was not known, as the one used last."""
+        lane = self._lanes.get(key)
+        if lane is None:
+            lane = self._lanes[key] = Lane()
+            if len(self._lanes) > self._bounds.conversations:
+                self._lanes.popitem(last=False)
+                self.evicted += 1
+        else:
+            self._lanes.move_to_end(key)
+        return lane
+
+    def expire(self, now_ns: int) -> None:
+        """Drop the lanes whose last step is longer ago than `idle_seconds`, oldest first."""
+        limit = now_ns - int(self._bounds.idle_seconds * 1e9)
+        while self._lanes:
+            key, lane = next(iter(self._lanes.items()))
+            if lane.last_end_ns >= limit:
+                return
+            del self._lanes[key]
+            self.evicted += 1
+
+    def rename(self, old: str, new: str) -> None:
+        """Move the lanes of a provisional conversation to its real one, where none is there yet."""
+        for conversation, lane in [key for key in self._lanes if key[0] == old]:
+            moved = self._lanes.pop((conversation, lane))
+            self._lanes.setdefault((new, lane), moved)
+
+    def snapshot(self) -> str:
+        """Return all lanes as one JSON text."""
+        lanes = [[*key, json.loads(lane.dump())] for key, lane in self._lanes.items()]
+        return json.dumps({"version": SNAPSHOT_VERSION, "lanes": lanes})
+
+    def restore(self, snapshot: str) -> None:
+        """Replace all lanes by those of a snapshot; raises SnapshotError and changes nothing where it cannot."""
+        try:
+            content = json.loads(snapshot)
+            version, listed = content["version"], content["lanes"]
+            if version > SNAPSHOT_VERSION:
+                raise SnapshotError(f"the snapshot is of version {version}, this release reads {SNAPSHOT_VERSION}")
+            lanes = OrderedDict(((str(c), str(name)), Lane.load(json.dumps(state))) for c, name, state in listed)
+        except (ValueError, KeyError, TypeError) as error:
+            if isinstance(error, SnapshotError):
+                raise
+            raise SnapshotError(f"the snapshot cannot be read: {type(error).__name__}") from None
+        self._lanes = lanes

@@ -1,0 +1,254 @@
+"""The fold: one observation into one lane, and the verdict. Live, in the gateway and offline the same.
+
+`fold` is deterministic: equal lanes and equal observations give equal lanes and equal verdicts, whatever
+the clock, the process or the order of other lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from otel_stall.config import StallConfig
+from otel_stall.conversations import Lane, Turn
+from otel_stall.counters import Counters, advance, after_user_turn, reacquire, waste
+from otel_stall.fingerprints import combine
+from otel_stall.gains import reason_of
+from otel_stall.ledger import Facts, Ledger, facts_of, learn
+from otel_stall.loops import InputSide, LoopRun, extend_loop, observe_inputs, repeat_text
+from otel_stall.milestones import declared_milestone, milestone_of
+from otel_stall.observations import (
+    Compaction,
+    HostMilestone,
+    ModelTurn,
+    Observation,
+    RunBoundary,
+    Step,
+    UserTurn,
+)
+from otel_stall.reasons import TABLE, Reason
+from otel_stall.scenes import RECENT, Entry, Scene
+from otel_stall.stalls import close_stall, decide
+from otel_stall.verdicts import Change, Changed, EndReason, Evidence, Gain, Milestone, Verdict
+
+__all__ = ["fold"]
+
+_MAX_CALL_IDS = 256
+
+
+def fold(lane: Lane, observation: Observation, config: StallConfig) -> Verdict | None:
+    """Change the lane by one observation and return the verdict, None where there is nothing to say.
+
+    A step always has a verdict unless it is no step: a duplicate of one call, or one that waits for an
+    approval. Other observations have one only where a stall or a milestone changed.
+    """
+    match observation:
+        case Step():
+            return _step(lane, observation, config)
+        case ModelTurn():
+            return _model_turn(lane, observation, config)
+        case Compaction():
+            return _compaction(lane, config)
+        case UserTurn():
+            return _interrupted(lane, EndReason.USER_TURN)
+        case RunBoundary():
+            return _run_boundary(lane, observation)
+        case HostMilestone():
+            return _host_milestone(lane, observation, config)
+
+
+def _step(lane: Lane, step: Step, config: StallConfig) -> Verdict | None:
+    if step.pending or _is_duplicate(lane.turn, step):
+        return None
+    rules, ledger, before = config.detection, lane.ledger, lane.counters
+    facts = facts_of(step, ledger, rules)
+    reason = reason_of(step, facts, before, rules)
+    gain = TABLE[reason].gain
+    again = gain is Gain.NONE and _known_from_before(facts, ledger)
+    lane.counters = reacquire(advance(before, step, reason, rules), again=again, gain=gain)
+    number = lane.counters.step
+    lane.loop = extend_loop(lane.loop, step, facts, reason, number)
+    lane.inputs = observe_inputs(lane.inputs, step, number, rules)
+    lane.recent = [*lane.recent, _entry(step, facts, reason, lane, again=again)][-RECENT:]
+    reached = milestone_of(step, reason, number, before.distance + 1)
+    declared = declared_milestone(step, number, before.distance + 1)
+    learn(step, facts, ledger, config.bounds)
+    lane.turn.stepped = True
+    noted = tuple(Changed(Change.MILESTONE_REACHED, number, milestone=m) for m in (reached, declared) if m)
+    strong = reached is not None and reached.evidence is Evidence.OBSERVED
+    return _verdict(lane, config, reason, step=step, noted=noted, strong=strong)
+
+
+def _known_from_before(facts: Facts, ledger: Ledger) -> bool:
+    since = facts.known_since()
+    return since is not None and since < ledger.epoch
+
+
+def _is_duplicate(turn: Turn, step: Step) -> bool:
+    """Return whether this call was seen since the last model turn: a replay by the transport is no act."""
+    if not step.call_id:
+        return False
+    key = combine(step.tool, step.signature)
+    if turn.calls.get(step.call_id) == key:
+        return True
+    turn.calls[step.call_id] = key
+    if len(turn.calls) > _MAX_CALL_IDS:
+        del turn.calls[next(iter(turn.calls))]
+    return False
+
+
+def _entry(step: Step, facts: Facts, reason: Reason, lane: Lane, *, again: bool) -> Entry:
+    return Entry(
+        step=lane.counters.step,
+        command=step.command,
+        reason=reason,
+        call=step.signature,
+        repeated=facts.call_epoch is not None,
+        mutates=step.mutates or TABLE[reason].gain is Gain.STATE or reason is Reason.NOTE,
+        waits=reason is Reason.WAITING or step.effect.value == "wait" or bool(step.hints.wait_on),
+        reacquired=again,
+        tokens=lane.tokens,
+    )
+
+
+def _model_turn(lane: Lane, seen: ModelTurn, config: StallConfig) -> Verdict | None:
+    turn = lane.turn
+    if seen.input_tokens is not None or seen.output_tokens is not None:
+        lane.tokens = (lane.tokens or 0) + (seen.input_tokens or 0) + (seen.output_tokens or 0)
+    compacted = seen.compacted and (not turn.compacted or _shrunk(turn, seen))
+    spoke = _person_spoke(turn, seen) and not compacted
+    repeats = seen.text is not None and seen.text == turn.text and not seen.calls_tools and not turn.stepped
+    verdicts = [_interrupted(lane, EndReason.USER_TURN) if spoke else None]
+    verdicts.append(_compaction(lane, config) if compacted else None)
+    verdicts.append(_repeated_text(lane, seen.text, config) if repeats and seen.text is not None else None)
+    turn.compacted = seen.compacted
+    turn.user_messages = seen.user_messages if seen.user_messages is not None else turn.user_messages
+    turn.input_tokens = seen.input_tokens if seen.input_tokens is not None else turn.input_tokens
+    if seen.text is not None:
+        turn.text, turn.stepped = seen.text, False
+    turn.calls.clear()
+    return _joined(verdict for verdict in verdicts if verdict is not None)
+
+
+def _person_spoke(turn: Turn, seen: ModelTurn) -> bool:
+    return turn.user_messages is not None and (seen.user_messages or 0) > turn.user_messages
+
+
+def _shrunk(turn: Turn, seen: ModelTurn) -> bool:
+    """Return whether a context that stays marked as compacted was compacted once more: it lost a third."""
+    if turn.input_tokens is None or seen.input_tokens is None:
+        return False
+    return seen.input_tokens < turn.input_tokens * 2 / 3
+
+
+def _repeated_text(lane: Lane, text: int, config: StallConfig) -> Verdict:
+    """A model turn that repeats its text and calls nothing is a step without gain and without number."""
+    c = lane.counters
+    lane.counters = waste(
+        replace(c, dry=c.dry + 1, dry_since=c.dry_since if c.dry else max(c.step, 1)),
+        Reason.REPEATED_TEXT,
+        max(c.step, 1),
+        config.detection,
+    )
+    lane.loop = repeat_text(lane.loop, combine("text", text), max(c.step, 1))
+    return _verdict(lane, config, Reason.REPEATED_TEXT)
+
+
+def _compaction(lane: Lane, config: StallConfig) -> Verdict:
+    lane.ledger.epoch += 1
+    lane.inputs = replace(lane.inputs, compactions=lane.inputs.compactions + 1)
+    lane.counters = replace(lane.counters, idle_compactions=lane.counters.idle_compactions + 1)
+    changed = Changed(Change.CONTEXT_COMPACTED, lane.counters.step)
+    return _verdict(lane, config, Reason.OUTCOME_UNKNOWN, noted=(changed,))
+
+
+def _interrupted(lane: Lane, reason: EndReason) -> Verdict | None:
+    """End the open stall and start the streaks anew; what was seen stays seen."""
+    lane.counters = after_user_turn(lane.counters)
+    lane.loop, lane.recent, lane.closed = LoopRun(), [], None
+    lane.inputs = InputSide(compactions=lane.inputs.compactions, calls=lane.inputs.calls)
+    if lane.open is None:
+        return None
+    _, changed = close_stall(lane.open, reason, lane.counters.step)
+    lane.open = None
+    return _said(lane, Reason.OUTCOME_UNKNOWN, changed)
+
+
+def _run_boundary(lane: Lane, boundary: RunBoundary) -> Verdict | None:
+    """Start a fresh run: nothing of the last one is known, only the numbering of steps and stalls goes on."""
+    ended = _interrupted(lane, EndReason.RUN_BOUNDARY)
+    lane.run_id = boundary.run_id
+    lane.ledger = Ledger(epoch=lane.ledger.epoch, evicted=lane.ledger.evicted)
+    lane.counters = Counters(step=lane.counters.step)
+    lane.inputs, lane.turn = InputSide(), Turn()
+    return ended
+
+
+def _host_milestone(lane: Lane, mark: HostMilestone, config: StallConfig) -> Verdict | None:
+    key, ledger, c = combine("milestone", mark.name), lane.ledger, lane.counters
+    if key in ledger.milestones:
+        return None
+    ledger.milestones[key] = ledger.epoch
+    if len(ledger.milestones) > config.bounds.calls:
+        del ledger.milestones[next(iter(ledger.milestones))]
+    evidence = Evidence(mark.evidence) if mark.evidence in tuple(Evidence) else Evidence.OBSERVED
+    milestone = Milestone(c.step, mark.name, evidence, c.distance)
+    if evidence.verified:
+        strong = {"dry": 0, "flat": 0, "waste": 0.0, "reacquired": 0} if evidence is Evidence.OBSERVED else {}
+        lane.counters = replace(c, distance=0, milestones=c.milestones + 1, **strong)  # type: ignore[arg-type]  # mixed
+    noted = (Changed(Change.MILESTONE_REACHED, c.step, milestone=milestone),)
+    return _verdict(lane, config, Reason.HOST_MILESTONE, noted=noted, strong=evidence is Evidence.OBSERVED)
+
+
+def _verdict(
+    lane: Lane,
+    config: StallConfig,
+    reason: Reason,
+    *,
+    step: Step | None = None,
+    noted: tuple[Changed, ...] = (),
+    strong: bool = False,
+) -> Verdict:
+    scene = Scene(
+        counters=lane.counters,
+        loop=lane.loop,
+        inputs=lane.inputs,
+        recent=lane.recent,
+        epoch=lane.ledger.epoch,
+        tokens=lane.tokens,
+        partial=lane.partial,
+        milestone=strong,
+        stall_count=lane.stall_count,
+    )
+    lane.open, lane.closed, changed = decide(scene, lane.open, lane.closed, config.detection)
+    if lane.open is not None:
+        lane.stall_count = max(lane.stall_count, lane.open.stall.number)
+    return _said(lane, reason, (*noted, *changed), step)
+
+
+def _said(lane: Lane, reason: Reason, changed: tuple[Changed, ...], step: Step | None = None) -> Verdict:
+    c, entry = lane.counters, TABLE[reason]
+    return Verdict(
+        step=c.step,
+        counted=step is not None,
+        gain=entry.gain,
+        reason=reason.value,
+        waste=max(entry.waste, 0.0),
+        steps_since_milestone=c.distance,
+        steps_since_gain=c.dry,
+        milestone_count=c.milestones,
+        state_changes=c.state_changes,
+        epoch=lane.ledger.epoch,
+        call_fingerprint=step.signature if step else None,
+        outcome_fingerprint=step.outcome if step else None,
+        stall=lane.open.stall if lane.open else None,
+        changes=changed,
+    )
+
+
+def _joined(verdicts: Iterable[Verdict]) -> Verdict | None:
+    """Return the last verdict with the changes of all."""
+    listed = list(verdicts)
+    if not listed:
+        return None
+    return replace(listed[-1], changes=tuple(change for verdict in listed for change in verdict.changes))

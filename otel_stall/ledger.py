@@ -1,0 +1,367 @@
+"""What a lane has seen, as bounded maps of digests, and what that makes of a new step.
+
+`facts_of` reads, `learn` writes; between them the gain of the step is decided. Every map drops its
+oldest entry when full and counts it. A compaction clears nothing here: it only starts a new epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from otel_stall.config import BoundsConfig, DetectionConfig
+from otel_stall.fingerprints import combine
+from otel_stall.observations import CheckOutcome, Effect, Step
+
+__all__ = ["CallRecord", "CheckFacts", "CheckRecord", "Facts", "Ledger", "ResourceRecord", "facts_of", "learn"]
+
+V = TypeVar("V")
+
+_SEARCHES = 20
+_EMPTIES = 12
+_WINDOWS = 64
+_MESSAGES = 64
+
+
+@dataclass(slots=True)
+class CallRecord:
+    """How often one call was made, in which epoch first, and after which mutation it last failed (-1: it did not)."""
+
+    count: int
+    epoch: int
+    failed_at: int
+
+
+@dataclass(slots=True)
+class CheckRecord:
+    """How one check stood when it last ran: its state, best count, known messages, and the mutation before it."""
+
+    green: bool
+    best: int | None
+    messages: list[int]
+    mutation: int
+    red_at: int
+
+
+@dataclass(slots=True)
+class ResourceRecord:
+    """What was read of one resource: its version, the host's digest, windows shown, further ranges since a change."""
+
+    version: int
+    digest: str
+    windows: list[tuple[int, int]]
+    ranges: int
+
+
+@dataclass(slots=True)
+class Ledger:
+    """All that a lane has seen, in digests; values of the plain maps are the epoch of first sight."""
+
+    epoch: int = 0
+    mutations: int = 0
+    last_state: int = 0
+    last_host_state: str = ""
+    due: bool = True
+    calls: dict[int, CallRecord] = field(default_factory=dict)
+    pairs: dict[int, int] = field(default_factory=dict)
+    outcomes: dict[int, int] = field(default_factory=dict)
+    exact: dict[int, int] = field(default_factory=dict)
+    lines: dict[int, int] = field(default_factory=dict)
+    states: dict[int, int] = field(default_factory=dict)
+    errors: dict[int, int] = field(default_factory=dict)
+    milestones: dict[int, int] = field(default_factory=dict)
+    checks: dict[int, CheckRecord] = field(default_factory=dict)
+    resources: dict[int, ResourceRecord] = field(default_factory=dict)
+    lengths: dict[int, tuple[int, int]] = field(default_factory=dict)
+    searches: list[tuple[frozenset[int], frozenset[int]]] = field(default_factory=list)
+    empties: list[frozenset[int]] = field(default_factory=list)
+    evicted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFacts:
+    """How a check's outcome compares with its earlier ones."""
+
+    first: bool
+    turned_green: bool
+    changed_since_red: bool
+    improved: bool
+    moved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a step from what the lane saw before; epochs are None where nothing was known."""
+
+    call_epoch: int | None = None
+    pair_epoch: int | None = None
+    outcome_epoch: int | None = None
+    exact_repeat: bool = False
+    failed_before: bool = False
+    unseen_lines: int = 0
+    lines_epoch: int | None = None
+    state: int | None = None
+    state_epoch: int | None = None
+    host_state_known: bool | None = None
+    milestone_known: bool = False
+    error_known: bool = False
+    check: CheckFacts | None = None
+    resource_read: bool = False
+    window_shown: bool = False
+    ranges: int = 0
+    thin: bool = False
+    similar_empty: bool = False
+    mostly_silent: bool = False
+    due: bool = False
+
+    def known_since(self) -> int | None:
+        """Return the earliest epoch from which this step's content was known, None where it is new."""
+        known = (self.pair_epoch, self.outcome_epoch, self.state_epoch, self.lines_epoch)
+        return min((epoch for epoch in known if epoch is not None), default=None)
+
+
+def pair_of(step: Step) -> int | None:
+    """Return the digest of call and outcome, None where either is unknown."""
+    if step.signature is None or step.outcome is None:
+        return None
+    return combine(step.signature, step.outcome, step.exit_code)
+
+
+def _outcome_of(step: Step) -> int | None:
+    return None if step.outcome is None else combine(step.act, step.exit_code, step.outcome)
+
+
+def facts_of(step: Step, ledger: Ledger, config: DetectionConfig) -> Facts:
+    """Return what the ledger makes of a step. Pure: neither is changed."""
+    call = ledger.calls.get(step.signature) if step.signature is not None else None
+    pair, named = pair_of(step), _outcome_of(step)
+    unseen, lines_epoch = _novelty(step, ledger)
+    state = state_of(step)
+    resource = ledger.resources.get(step.resource) if step.resource is not None else None
+    return Facts(
+        call_epoch=call.epoch if call else None,
+        pair_epoch=ledger.pairs.get(pair) if pair is not None else None,
+        outcome_epoch=ledger.outcomes.get(named) if named is not None else None,
+        exact_repeat=step.signature is not None and ledger.exact.get(step.signature) == step.exact,
+        failed_before=call is not None and call.failed_at == ledger.mutations,
+        unseen_lines=unseen,
+        lines_epoch=lines_epoch,
+        state=state,
+        state_epoch=_state_epoch(step, state, ledger),
+        host_state_known=_host_state_known(step, ledger),
+        milestone_known=combine("milestone", step.hints.milestone) in ledger.milestones,
+        error_known=step.error is not None and combine(step.act, step.error) in ledger.errors,
+        check=_check_facts(step.check, ledger) if step.check else None,
+        resource_read=_resource_read(step, resource),
+        window_shown=_window_shown(step, resource),
+        ranges=resource.ranges if resource else 0,
+        thin=_is_thin(step, ledger, config),
+        similar_empty=_similar_empty(step, ledger),
+        mostly_silent=_mostly_silent(step, ledger),
+        due=ledger.due,
+    )
+
+
+def _novelty(step: Step, ledger: Ledger) -> tuple[int, int | None]:
+    """Return how many lines are unseen, and where none is, since when the newest of them was known."""
+    unseen, newest = 0, -1
+    for line in step.lines.digests:
+        epoch = ledger.lines.get(line)
+        if epoch is None:
+            unseen += 1
+        else:
+            newest = max(newest, epoch)
+    return unseen, newest if not unseen and newest >= 0 else None
+
+
+def state_of(step: Step) -> int | None:
+    """Return the digest of the state a mutation leaves behind, None for a step that is no mutation.
+
+    The written content at its place where it is known, else the old and new text of an edit, else the
+    call itself.
+    """
+    if not step.mutates:
+        return None
+    writing = step.writing
+    if writing.edit:
+        return combine("edit", step.resource, writing.old, writing.new)
+    if writing.content is not None and step.effect is Effect.WRITE:
+        return combine("content", step.resource, writing.content)
+    return None if step.signature is None else combine("call", step.signature)
+
+
+def _state_epoch(step: Step, state: int | None, ledger: Ledger) -> int | None:
+    if state is None:
+        return None
+    known = ledger.states.get(state)
+    if known is None and step.writing.edit:
+        known = ledger.states.get(combine("edit", step.resource, step.writing.new, step.writing.old))
+    return known
+
+
+def _host_state_known(step: Step, ledger: Ledger) -> bool | None:
+    after = step.hints.state_after
+    if not after:
+        return None
+    return after == step.hints.state_before or combine("host", after) in ledger.states
+
+
+def _check_facts(check: CheckOutcome, ledger: Ledger) -> CheckFacts:
+    record = ledger.checks.get(check.identity)
+    if record is None:
+        return CheckFacts(
+            first=True, turned_green=False, changed_since_red=False, improved=False, moved=not check.green
+        )
+    turned = check.green and not record.green
+    new_work = _green_work(check, ledger) not in ledger.states
+    better = check.failing is not None and record.best is not None and check.failing < record.best
+    return CheckFacts(
+        first=False,
+        turned_green=turned,
+        changed_since_red=turned and new_work and ledger.mutations > record.red_at,
+        improved=not check.green and better,
+        moved=not check.green and check.message not in record.messages,
+    )
+
+
+def _green_work(check: CheckOutcome, ledger: Ledger) -> int:
+    """Return the digest of a check being green on the present state of the work: a milestone once."""
+    return combine("green", check.identity, ledger.last_state)
+
+
+def _resource_read(step: Step, record: ResourceRecord | None) -> bool:
+    if record is None or not record.windows:
+        return False
+    return not step.hints.content_digest or step.hints.content_digest == record.digest
+
+
+def _window_shown(step: Step, record: ResourceRecord | None) -> bool:
+    """Return whether earlier reads of the unchanged resource covered the range this one asks for."""
+    if record is None or step.window is None or not _resource_read(step, record):
+        return False
+    first, last = step.window
+    for start, end in sorted(record.windows):
+        if start > first:
+            break
+        first = max(first, end + 1)
+    return first > last
+
+
+def _is_thin(step: Step, ledger: Ledger, config: DetectionConfig) -> bool:
+    if not step.retrieval or len(step.words) < 8 or not ledger.searches:
+        return False
+    words = frozenset[int]().union(*(found for found, _ in ledger.searches))
+    asked = frozenset[int]().union(*(question for _, question in ledger.searches))
+    unseen = len(step.words - words) / len(step.words)
+    reworded = len(step.asked - asked) / len(step.asked) if step.asked else 0.0
+    return unseen < config.thin_unseen and reworded < config.thin_reworded
+
+
+def _similar_empty(step: Step, ledger: Ledger) -> bool:
+    if not step.empty or not step.query:
+        return False
+    return any(len(step.query & other) >= 0.5 * len(step.query | other) for other in ledger.empties)
+
+
+def _mostly_silent(step: Step, ledger: Ledger) -> bool:
+    """Return whether this tool's results are mostly of zero length: then they are not captured, not empty."""
+    total, silent = ledger.lengths.get(step.act, (0, 0))
+    return step.zero_length and step.exit_code is None and total >= 4 and silent * 2 > total
+
+
+def learn(step: Step, facts: Facts, ledger: Ledger, bounds: BoundsConfig) -> None:
+    """Take a step into the ledger, whatever gain it was given."""
+    epoch, calls = ledger.epoch, bounds.calls
+    changed = _changed(step, facts)
+    if step.signature is not None:
+        record = ledger.calls.pop(step.signature, None) or CallRecord(0, epoch, -1)
+        record.count += 1
+        record.failed_at = ledger.mutations if step.failed else -1
+        _put(ledger, ledger.calls, step.signature, record, calls)
+        if step.exact is not None:
+            _put(ledger, ledger.exact, step.signature, step.exact, calls)
+    for mapping, key in (
+        (ledger.pairs, pair_of(step)),
+        (ledger.outcomes, _outcome_of(step)),
+        (ledger.errors, combine(step.act, step.error) if step.error is not None else None),
+        (ledger.milestones, combine("milestone", step.hints.milestone) if step.hints.milestone else None),
+    ):
+        if key is not None:
+            _first_seen(ledger, mapping, key, calls)
+    _all_seen(ledger, step.lines.digests, bounds.lines)
+    _learn_state(step, facts, ledger, bounds, changed=changed)
+    if step.check is not None:
+        _learn_check(step.check, ledger, bounds)
+    _learn_searches(step, ledger)
+    total, silent = ledger.lengths.get(step.act, (0, 0))
+    if step.outcome is not None:
+        _put(ledger, ledger.lengths, step.act, (total + 1, silent + step.zero_length), calls)
+    ledger.due = changed or (ledger.due and step.effect not in (Effect.CHECK, Effect.COMMAND))
+
+
+def _changed(step: Step, facts: Facts) -> bool:
+    """Return whether a step changed, or may have changed, something."""
+    if step.failed:
+        return False
+    if facts.host_state_known is False:
+        return True
+    return step.mutates and not step.signs.unchanged
+
+
+def _learn_state(step: Step, facts: Facts, ledger: Ledger, bounds: BoundsConfig, *, changed: bool) -> None:
+    if step.hints.state_after:
+        ledger.last_host_state = step.hints.state_after
+        _first_seen(ledger, ledger.states, combine("host", step.hints.state_after), bounds.calls)
+    if changed:
+        ledger.mutations += 1
+        ledger.empties.clear()
+        if facts.state is not None:
+            ledger.last_state = facts.state
+            _first_seen(ledger, ledger.states, facts.state, bounds.calls)
+    if step.resource is None:
+        return
+    record = ledger.resources.pop(step.resource, None) or ResourceRecord(0, "", [], 0)
+    if changed or (step.hints.content_digest and step.hints.content_digest != record.digest):
+        record = ResourceRecord(record.version + 1, step.hints.content_digest, [], 0)
+    if step.effect is Effect.READ and step.outcome is not None and not step.failed:
+        record.ranges += bool(record.windows)
+        record.windows = [*record.windows, step.window or (1, 10**9)][-_WINDOWS:]
+    _put(ledger, ledger.resources, step.resource, record, bounds.calls)
+
+
+def _learn_check(check: CheckOutcome, ledger: Ledger, bounds: BoundsConfig) -> None:
+    old = ledger.checks.pop(check.identity, None)
+    if check.green:
+        _first_seen(ledger, ledger.states, _green_work(check, ledger), bounds.calls)
+    known = old.messages if old else []
+    counts = [count for count in (old.best if old else None, check.failing) if count is not None]
+    messages = known if check.green or check.message in known else [*known, check.message][-_MESSAGES:]
+    red_at = (old.red_at if old else -1) if check.green else ledger.mutations
+    record = CheckRecord(check.green, min(counts, default=None), messages, ledger.mutations, red_at)
+    _put(ledger, ledger.checks, check.identity, record, bounds.calls)
+
+
+def _learn_searches(step: Step, ledger: Ledger) -> None:
+    if step.retrieval and step.words:
+        ledger.searches = [*ledger.searches, (step.words, step.asked)][-_SEARCHES:]
+    if step.empty and step.query:
+        ledger.empties = [*ledger.empties, step.query][-_EMPTIES:]
+
+
+def _first_seen(ledger: Ledger, mapping: dict[int, int], key: int, bound: int) -> None:
+    if key not in mapping:
+        _put(ledger, mapping, key, ledger.epoch, bound)
+
+
+def _all_seen(ledger: Ledger, digests: Iterable[int], bound: int) -> None:
+    for one in digests:
+        if one not in ledger.lines:
+            _put(ledger, ledger.lines, one, ledger.epoch, bound)
+
+
+def _put(ledger: Ledger, mapping: dict[int, V], key: int, value: V, bound: int) -> None:
+    mapping[key] = value
+    if len(mapping) > bound:
+        del mapping[next(iter(mapping))]
+        ledger.evicted += 1
