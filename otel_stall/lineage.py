@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, Protocol, Self, TypeVar
 
 from otel_stall.calls import Reading, ToolCall
+from otel_stall.dialects.doubles import Ancestor
 
 __all__ = ["Lineage", "Live", "Opening", "Renamed", "Whose"]
 
 MAIN: Final = "main"
 
+GENERATIONS: Final = 32
 _HOPS: Final = 1_000
 _DEPTH: Final = 16
 _NAME_CHARS: Final = 64
@@ -46,6 +49,7 @@ class Opening:
     span_id: str
     parent_id: str
     start_ns: int
+    name: str = ""
     scope: str = ""
     carried: str = ""
     hints: tuple[tuple[str, str], ...] = ()
@@ -86,8 +90,10 @@ class _Lane:
 @dataclass(slots=True)
 class _Node:
     trace_id: str
+    span_id: str
     parent_id: str
     start_ns: int
+    name: str = ""
     scope: str = ""
     end_ns: int | None = None
     conversation: str = ""
@@ -95,7 +101,7 @@ class _Node:
     agent: str = ""
     agent_id: str = ""
     is_agent: bool = False
-    is_tool: bool = False
+    tool: str | None = None
     hints: tuple[tuple[str, str], ...] = ()
     live: Live | None = None
     lane: _Lane | None = None
@@ -105,7 +111,11 @@ class _Node:
         self.agent = reading.agent[:_NAME_CHARS] or self.agent
         self.agent_id = reading.agent_id[:_ID_CHARS] or self.agent_id
         self.is_agent = reading.is_agent or self.is_agent
-        self.is_tool = isinstance(reading.record, ToolCall) or self.is_tool
+        self.name = reading.name[:_ID_CHARS]
+        if isinstance(reading.record, ToolCall):
+            self.tool = reading.record.tool[:_ID_CHARS]
+        elif self.end_ns is not None and self.tool is None:
+            self.tool = ""
 
     def ask(self) -> None:
         if self.live is not None and (reading := self.live.changed()) is not None:
@@ -155,7 +165,8 @@ class Lineage:
 
     def opened(self, opening: Opening) -> None:
         """Remember a span that started; its agent gets a lane at once where it is known already."""
-        node = _Node(opening.trace_id, opening.parent_id, opening.start_ns, opening.scope)
+        node = _Node(opening.trace_id, opening.span_id, opening.parent_id, opening.start_ns)
+        node.name, node.scope = opening.name[:_ID_CHARS], opening.scope
         node.carried, node.hints, node.live = opening.carried[:_ID_CHARS], opening.hints, opening.live
         self._open[opening.trace_id, opening.span_id] = node
         if len(self._open) > self._limit:
@@ -175,7 +186,7 @@ class Lineage:
         key = (reading.trace_id, reading.span_id)
         node = self._open.pop(key, None) or self._ended.pop(key, None)
         if node is None:
-            node = _Node(reading.trace_id, reading.parent_id, reading.start_ns, reading.scope)
+            node = _of(reading)
         node.end_ns, node.live = reading.end_ns, None
         node.take(reading)
         self._ended[key] = node
@@ -190,15 +201,24 @@ class Lineage:
 
     def resolve(self, reading: Reading) -> Whose:
         """Return whose span this is; call it after `ended`."""
-        node = self._ended.get((reading.trace_id, reading.span_id))
-        if node is None:
-            node = _Node(reading.trace_id, reading.parent_id, reading.start_ns, reading.scope)
-            node.take(reading)
+        node = self._node(reading)
         conversation, provisional = self._conversation(node, reading)
         lane = self._lane_of(node)
         if lane is None:
             return Whose(conversation, provisional=provisional, hints=node.hints)
         return Whose(conversation, lane.path, lane.name or lane.agent_id, provisional, node.hints)
+
+    def ancestors(self, reading: Reading) -> list[Ancestor]:
+        """Return the spans above one that ended, nearest first, as far as doubles of one call are looked for."""
+        above = islice(self._upwards(self._node(reading)), 1, GENERATIONS + 1)
+        return [Ancestor(each.span_id, each.name, each.scope, each.tool) for each in above]
+
+    def _node(self, reading: Reading) -> _Node:
+        node = self._ended.get((reading.trace_id, reading.span_id))
+        if node is None:
+            node = _of(reading)
+            node.take(reading)
+        return node
 
     def _upwards(self, node: _Node) -> Iterator[_Node]:
         """Yield the span and its ancestors, nearest first, up to a gap, a cycle or the bound."""
@@ -257,7 +277,7 @@ class Lineage:
             if each.lane is not None:
                 lane = each.lane
                 break
-            if each.is_tool and naming:
+            if each.tool and naming:
                 naming[-1] = (naming[-1][0], True)
             if each.agent or each.agent_id:
                 naming.append((each, False))
@@ -295,6 +315,10 @@ class Lineage:
                 return index + 1
         invocations.append(node)
         return len(invocations)
+
+
+def _of(reading: Reading) -> _Node:
+    return _Node(reading.trace_id, reading.span_id, reading.parent_id, reading.start_ns, scope=reading.scope)
 
 
 def _same(lane: _Lane, node: _Node) -> bool:

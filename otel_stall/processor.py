@@ -20,6 +20,7 @@ from otel_stall import attributes as names
 from otel_stall import dialects, sdk
 from otel_stall.calls import Reading
 from otel_stall.config import StallConfig
+from otel_stall.dialects.doubles import Doubles
 from otel_stall.emission import Event, EventLog, Value, attributes_of, events_of
 from otel_stall.lineage import Lineage, Opening
 from otel_stall.monitor import Monitor
@@ -68,6 +69,7 @@ class StallSpanProcessor(SpanProcessor):
         self.skipped = 0
         self.unannotated = 0
         self._lineage = Lineage(self.config.bounds.open_spans)
+        self._doubles = Doubles()
         self._events = EventLog(logger_provider)
         self._clock = clock
         self._quiet_until = float("-inf")
@@ -127,6 +129,7 @@ class StallSpanProcessor(SpanProcessor):
             span_id=f"{context.span_id:016x}",
             parent_id=f"{span.parent.span_id:016x}" if span.parent else "",
             start_ns=span.start_time or 0,
+            name=span.name,
             scope=span.instrumentation_scope.name if span.instrumentation_scope else "",
             carried=carried,
             hints=hints,
@@ -169,12 +172,13 @@ class StallSpanProcessor(SpanProcessor):
     def _observe(self, reading: Reading) -> Sequence[Judged]:
         self._lineage.ended(reading)
         ours = not reading.judged and (reading.record is not None or bool(reading.marks))
-        whose = self._lineage.resolve(reading) if ours else None
+        admitted = self._doubles.admit(reading, self._lineage.ancestors(reading)) if ours else None
+        whose = self._lineage.resolve(admitted) if admitted is not None else None
         for renamed in self._lineage.renamed():
             self.monitor.rename(renamed.old, renamed.new)
-        if whose is None:
+        if admitted is None or whose is None:
             return ()
-        completed = _with_hints(reading, whose.hints)
+        completed = _with_hints(admitted, whose.hints)
         return self.monitor.observe(completed, whose.conversation, whose.lane, whose.agent)
 
     def _emit(self, span: ReadableSpan, reading: Reading, judged: Sequence[Judged]) -> None:

@@ -9,14 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from otel_stall.calls import Reading, ToolCall
+from otel_stall.dialects.doubles import Ancestor
 from otel_stall.lineage import Lineage, Opening, Renamed, Whose
 
 TRACE = "a" * 32
 
 
-def span(
-    span_id: str, parent_id: str = "", start: int = 0, end: int = 100, *, conversation: str = ""
-) -> Reading:
+def span(span_id: str, parent_id: str = "", start: int = 0, end: int = 100, *, conversation: str = "") -> Reading:
     return Reading(TRACE, span_id, parent_id, "span", start, end, conversation=conversation)
 
 
@@ -55,6 +54,7 @@ def start(lineage: Lineage, reading: Reading, carried: str = "", live: Asked | N
             reading.span_id,
             reading.parent_id,
             reading.start_ns,
+            reading.name,
             carried=carried,
             live=live or Asked([reading]),
         )
@@ -203,9 +203,7 @@ class TestLane:
 
     def test_a_step_that_names_its_agent(self) -> None:
         """A tool span that names an agent belongs to it: to the ancestor of that name, or one level below."""
-        named = [
-            replace(tool(i, "b"), agent=name) for i, name in zip("tuv", ("coder", "lead", "x"), strict=True)
-        ]
+        named = [replace(tool(i, "b"), agent=name) for i, name in zip("tuv", ("coder", "lead", "x"), strict=True)]
         found = lanes(agent("a", "", "lead"), agent("b", "a", "coder"), *named)
         assert found == {"t": "lead/coder", "u": "lead", "v": "lead/coder/x"}
 
@@ -233,6 +231,29 @@ class TestLane:
         start(lineage, tool("t", "a"))
         lineage.ended(agent("a", "", "coder"))
         assert finish(lineage, tool("t", "a")).lane == "coder"
+
+
+class TestAncestors:
+    def test_what_is_known_of_the_spans_above(self) -> None:
+        """Nearest first; of an open span nobody knows yet what tool it is, of one that ended everybody does."""
+        lineage = Lineage(100)
+        start(lineage, replace(span("a"), name="invoke_agent"))
+        for above, inner in (("a", "b"), ("b", "c"), ("c", "t")):
+            start(lineage, span(inner, above))
+        lineage.ended(replace(tool("b", "a"), name="execute_tool read", scope="s"))
+        lineage.ended(span("c", "b"))
+        lineage.ended(tool("t", "c"))
+        assert lineage.ancestors(tool("t", "c")) == [
+            Ancestor("c", "span", "", ""),
+            Ancestor("b", "execute_tool read", "", "read"),
+            Ancestor("a", "invoke_agent", "", None),
+        ]
+
+    def test_no_further_than_doubles_go(self) -> None:
+        """Thirty-two spans above are enough."""
+        chain = [span(str(n), str(n - 1) if n else "") for n in range(50)]
+        found = Lineage.of(chain).ancestors(tool("t", "49"))
+        assert [above.span_id for above in found] == [str(n) for n in range(49, 17, -1)]
 
 
 class TestBounds:
