@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import groupby
 
 from otel_stall import dialects
 from otel_stall.calls import Capture, Reading
 from otel_stall.config import StallConfig
+from otel_stall.dialects import doubles
 from otel_stall.lineage import Lineage, Whose
 from otel_stall.monitor import Monitor
 from otel_stall.observations import Effect, Step
@@ -148,16 +147,19 @@ def analyze(
     ns, conversation by conversation, for what a caller wants beside the analysis; `monitor` makes the
     fold of one conversation. Never raises on content.
     """
+    spans, conversations = _conversations(views)
     lanes: dict[tuple[str, str], _Lane] = {}
-    readings = _readings(views)
-    for judged, reading in _judged(readings, partial(monitor, config or StallConfig())):
-        lane = lanes.setdefault((judged.conversation, judged.lane), _Lane(judged, reading.start_ns))
-        lane.take(judged, reading, details)
-        if each is not None:
-            each(judged, reading.end_ns)
-    began = sorted(lanes.values(), key=lambda lane: (lane.start_ns, lane.first.conversation, lane.first.lane))
-    conversations = tuple(lane.result() for lane in began)
-    return Analysis(conversations, summarize(conversations), len(readings))
+    outcomes: dict[str, str] = {}
+    for conversation in sorted(conversations):
+        fold = monitor(config or StallConfig())
+        for own, reading in conversations.pop(conversation):
+            outcomes[conversation] = reading.run_outcome or outcomes.get(conversation, "")
+            for judged in _take(lanes, own, reading, fold, details):
+                if each is not None:
+                    each(judged, reading.end_ns)
+    began = sorted(lanes.items(), key=lambda item: (item[1].start_ns, item[0]))
+    found = tuple(lane.result(*key, outcomes[key[0]]) for key, lane in began)
+    return Analysis(found, summarize(found), spans)
 
 
 def _readings(views: Iterable[SpanView]) -> list[Reading]:
@@ -180,34 +182,39 @@ def _fullness(reading: Reading) -> tuple[int, int, str]:
     return reading.end_ns, len(text), text
 
 
-def _judged(readings: list[Reading], monitor: Callable[[], Monitor]) -> Iterator[tuple[Judged, Reading]]:
+def _conversations(views: Iterable[SpanView]) -> tuple[int, dict[str, list[tuple[Whose, Reading]]]]:
+    """Return how many spans there are, and each conversation's readings in order, every call once."""
+    readings = _readings(views)
     lineage = Lineage.of(readings)
-    whose = [(lineage.resolve(reading), reading) for reading in readings if _counts(reading)]
-    whose.sort(key=lambda pair: pair[0].conversation)  # stable: the order in time stays within each
-    for _, of_one in groupby(whose, key=lambda pair: pair[0].conversation):
-        yield from _fold(of_one, monitor())
+    conversations: dict[str, list[tuple[Whose, Reading]]] = {}
+    for reading in doubles.merge(readings):
+        if reading.record or reading.marks or reading.run_outcome:
+            own = lineage.resolve(reading)
+            conversations.setdefault(own.conversation, []).append((own, reading))
+    return len(readings), conversations
 
 
-def _fold(of_one: Iterable[tuple[Whose, Reading]], monitor: Monitor) -> Iterator[tuple[Judged, Reading]]:
-    for whose, reading in of_one:
-        for judged in monitor.observe(reading, whose.conversation, whose.lane, whose.agent):
-            yield judged, reading
-
-
-def _counts(reading: Reading) -> bool:
-    return bool(reading.record or reading.marks or reading.run_id or reading.run_outcome)
+def _take(
+    lanes: dict[tuple[str, str], _Lane], own: Whose, reading: Reading, monitor: Monitor, details: bool
+) -> Iterator[Judged]:
+    """Yield what the fold says of a reading, entered in its lane; model turns alone make a lane too."""
+    if reading.record is None and not reading.marks:
+        return
+    lane = lanes.setdefault((own.conversation, own.lane), _Lane(reading.start_ns))
+    lane.meet(own, reading)
+    for judged in monitor.observe(reading, own.conversation, own.lane, own.agent):
+        lane.take(judged, details)
+        yield judged
 
 
 @dataclass(slots=True)
 class _Lane:
-    first: Judged
     start_ns: int
+    agent: str = ""
+    service: str = ""
     steps: int = 0
     compactions: int = 0
     partial: bool = False
-    outcome: str = ""
-    service: str = ""
-    agent: str = ""
     counters: Counters = Counters()
     milestones: list[Milestone] = field(default_factory=list)
     stalls: dict[int, Stall] = field(default_factory=dict)
@@ -217,13 +224,14 @@ class _Lane:
     exit_codes: int = 0
     details: list[StepDetail] = field(default_factory=list)
 
-    def take(self, judged: Judged, reading: Reading, details: bool) -> None:
-        verdict = judged.verdict
+    def meet(self, own: Whose, reading: Reading) -> None:
         self.start_ns = min(self.start_ns, reading.start_ns)
+        self.agent = self.agent or own.agent
+        self.service = self.service or reading.service
+
+    def take(self, judged: Judged, details: bool) -> None:
+        verdict = judged.verdict
         self.partial = self.partial or judged.partial
-        self.outcome = reading.run_outcome or self.outcome
-        self.service = self.service or judged.service
-        self.agent = self.agent or judged.agent
         self.counters = Counters(verdict.steps_since_milestone, verdict.steps_since_gain, verdict.state_changes)
         if verdict.stall is not None:
             self.stalls[verdict.stall.number] = verdict.stall
@@ -246,16 +254,16 @@ class _Lane:
         if details:
             self.details.append(_detail(step, judged))
 
-    def result(self) -> ConversationAnalysis:
+    def result(self, conversation: str, lane: str, outcome: str) -> ConversationAnalysis:
         return ConversationAnalysis(
-            conversation=self.first.conversation,
-            lane=self.first.lane,
+            conversation=conversation,
+            lane=lane,
             agent=self.agent,
             service=self.service,
             steps=self.steps,
             compactions=self.compactions,
             partial=self.partial,
-            outcome=self.outcome,
+            outcome=outcome,
             milestones=tuple(self.milestones),
             stalls=tuple(self.stalls[number] for number in sorted(self.stalls)),
             counters=self.counters,
