@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -36,12 +37,14 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult, StaticSampler
 from opentelemetry.util.types import AnyValue
 
+from otel_stall.analysis import analyze
 from otel_stall.calls import Reading, ToolCall
 from otel_stall.config import StallConfig
 from otel_stall.emission import attributes_of
 from otel_stall.monitor import Monitor
 from otel_stall.observations import Compaction
 from otel_stall.processor import StallSpanProcessor
+from otel_stall.spans import from_readable_span
 from otel_stall.testing import RecordedProvider
 from otel_stall.verdicts import Change, Changed, Gain, Judged, Kind, Level, Stall, Verdict
 
@@ -521,13 +524,83 @@ class TestFaults:
         done = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", FORKING], capture_output=True, text=True, timeout=60, check=False
         )
-        assert (done.stdout, done.returncode) == ("0\n", 0), done.stderr
+        assert (done.stdout, done.returncode) == ("[1]\n", 0), done.stderr
+
+
+class TestEndToEnd:
+    """With the real monitor: a run that gets stuck, from its spans to what is exported."""
+
+    def run(self, recorded: RecordedProvider) -> None:
+        with recorded.agent("coder", conversation="c"):
+            recorded.chat("I look at it.")
+            recorded.tool("bash", {"command": "pytest -q"}, "FAILED test_a.py::test_a - assert 1 == 2\n1 failed")
+            recorded.tool("write_file", {"path": "a.py", "content": "x = 2"}, "written")
+            recorded.tool("bash", {"command": "pytest -q"}, "1 passed")
+            for number in range(5):
+                recorded.tool("read_file", {"path": "a.py"}, "x = 2")
+                recorded.tool("grep", {"pattern": "secret"}, "no match" if number else "a.py:1: x = 2")
+            recorded.chat("Let me think.", {"gen_ai.conversation.compacted": True})
+            recorded.tool("write_file", {"path": "b.py", "content": "y = 3"}, "written")
+
+    def test_events_tell_the_story(self) -> None:
+        """The spans of a run that got stuck and went on carry its milestone, stall and compaction, in this order."""
+        processor = StallSpanProcessor(CONFIG)
+        recorded = RecordedProvider(processor)
+        self.run(recorded)
+        events = [(span.name, event.name) for span in recorded.spans() for event in span.events]
+        assert events == [
+            ("execute_tool bash", "stall.milestone_reached"),
+            ("execute_tool grep", "stall.started"),
+            ("execute_tool grep", "stall.escalated"),
+            ("chat", "stall.context_compacted"),
+            ("execute_tool write_file", "stall.ended"),
+        ]
+        assert (processor.errors, processor.skipped, processor.unannotated) == (0, 0, 0)
+
+    def test_live_and_offline_agree(self) -> None:
+        """Analysing the exported spans, verdicts and events included, gives the verdicts that are on them."""
+        recorded = RecordedProvider(StallSpanProcessor(CONFIG))
+        self.run(recorded)
+        offline: list[dict[str, object]] = []
+
+        def take(judged: Judged, _end_ns: int) -> None:
+            if written := attributes_of(judged):
+                offline.append({k: tuple(v) if isinstance(v, list) else v for k, v in written.items()})
+
+        analyze(map(from_readable_span, recorded.spans()), CONFIG, each=take)
+        assert recorded.verdicts() == offline
+        assert len(offline) == 14
+
+    def test_no_content_is_kept(self) -> None:
+        """Once a span has ended nothing that the processor holds contains its arguments or its result."""
+        processor = StallSpanProcessor(CONFIG)
+        recorded = RecordedProvider(processor)
+        self.run(recorded)
+        recorded.tool("bash", {"command": "echo secret-argument"}, "secret-result\n" * 50, error="TimeoutError")
+        recorded.exporter.clear()
+        held = [text for text in strings_held(processor) if "secret" in text]
+        assert held == []
+
+
+def strings_held(root: object) -> Iterator[str]:
+    """Yield every text reachable from a value through data, without going into modules, classes and code."""
+    seen: set[int] = set()
+    left = [root]
+    while left:
+        each = left.pop()
+        if id(each) in seen or isinstance(each, (ModuleType, FunctionType, type)):
+            continue
+        seen.add(id(each))
+        if isinstance(each, (str, bytes)):
+            yield str(each)
+        left.extend(gc.get_referents(each))
 
 
 FORKING = """
 import os, sys, threading
 from otel_stall.config import StallConfig
 from otel_stall.processor import StallSpanProcessor
+from otel_stall.spans import from_readable_span
 from otel_stall.testing import RecordedProvider
 
 processor = StallSpanProcessor(StallConfig())
@@ -544,7 +617,7 @@ held.wait()
 child = os.fork()
 if child == 0:
     recorded.tool("read_file", {"path": "a"}, "text")
-    print(processor.skipped, flush=True)
+    print([verdict.get("stall.step") for verdict in recorded.verdicts()], flush=True)
     os._exit(0)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """

@@ -26,6 +26,8 @@ RUN_NAMES: Final = (names.RUN_ID, names.RUN_OUTCOME, names.TASK_ID, names.TASK_C
 """Attributes that tell of the run and its task, in the order of `Reading`'s fields."""
 
 _MARK: Final = "stall.milestone"
+# What otel-stall itself wrote on a span is no word of the host's.
+_OWN_EVENTS: Final = frozenset(name.key for name in names.names("event"))
 _MARKS: Final = 32
 
 
@@ -48,6 +50,8 @@ def marks_of(seen: Sighting) -> tuple[HostMark, ...]:
     """Return the milestones that the host marked by span events, at most 32, in their order."""
     found: list[HostMark] = []
     for event in seen.view.events:
+        if event.name in _OWN_EVENTS:
+            continue
         milestone = label(event.attributes.get(names.MILESTONE_NAME))
         if milestone or event.name == _MARK:
             evidence = label(event.attributes.get(names.MILESTONE_EVIDENCE))
