@@ -60,7 +60,7 @@ def advance(before: Counters, step: Step, reason: Reason, config: DetectionConfi
         distance=0 if verified else before.distance + (reason not in _UNCOUNTED),
         milestones=before.milestones + verified,
         state_changes=before.state_changes + (gain is Gain.STATE),
-        waits=before.waits + 1 if reason is Reason.WAITING else 0,
+        waits=before.waits + 1 if step.waits else 0,
         empties=_empties(before, reason),
         idle_compactions=0,
     )

@@ -28,6 +28,7 @@ __all__ = [
     "outcome",
     "outcome_digest",
     "trigrams",
+    "unordered",
     "words",
 ]
 
@@ -92,7 +93,7 @@ def canonical(arguments: object) -> str:
     """Return the arguments in a form that is equal for calls a person would call the same.
 
     Keys are sorted; null, empty and false values and descriptive free text are dropped; runs of white
-    space are one space. A bare string stays a string. Never raises.
+    space are one space, except in a text of several lines, where they mean something. A bare string stays a string. Never raises.
     """
     try:
         return json.dumps(_canonical(arguments, 0), ensure_ascii=False, separators=(",", ":"), default=repr)
@@ -102,7 +103,9 @@ def canonical(arguments: object) -> str:
 
 def _canonical(value: object, depth: int) -> object:
     if isinstance(value, str):
-        return " ".join(value.split()) if len(value) <= _LONG_STRING else f"#{digest(value)}"
+        if len(value) > _LONG_STRING:
+            return f"#{digest(value)}"
+        return value.strip() if "\n" in value else " ".join(value.split())
     if isinstance(value, Mapping) and depth < _MAX_DEPTH:
         kept = ((str(key), _canonical(item, depth + 1)) for key, item in value.items())
         return {key: item for key, item in sorted(kept, key=_by_key) if _says_something(key, item)}
@@ -110,9 +113,7 @@ def _canonical(value: object, depth: int) -> object:
         return [_canonical(item, depth + 1) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return repr(value)
-    return (
-        value if value is None or isinstance(value, bool | int | float) else f"#{digest(_safe_repr(value))}"
-    )
+    return value if value is None or isinstance(value, bool | int | float) else f"#{digest(_safe_repr(value))}"
 
 
 def _by_key(pair: tuple[str, object]) -> str:
@@ -160,6 +161,13 @@ def outcome(text: str) -> tuple[int, Lines]:
         return digest(masked), _lines(masked, sampled=False)
     ends = stripped[:_SAMPLE] + "\n" + stripped[-_SAMPLE:]
     return digest(stripped), _lines(mask(ends), sampled=True)
+
+
+def unordered(text: str) -> str:
+    """Return a list of findings without its order, which is no information: lines and their words sorted."""
+    if len(text) > MASKED_BYTES:
+        return text
+    return "\n".join(sorted(" ".join(sorted(line.split())) for line in text.splitlines()))
 
 
 def _lines(masked: str, *, sampled: bool) -> Lines:

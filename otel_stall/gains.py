@@ -54,8 +54,7 @@ def _infrastructure(step: Step, _f: Facts, _c: Counters, _g: DetectionConfig) ->
 
 
 def _waiting(step: Step, _f: Facts, counters: Counters, config: DetectionConfig) -> Reason | None:
-    waits = step.hints.wait_on or (step.signs.running and not step.failed)
-    return Reason.WAITING if waits and counters.waits < config.waits else None
+    return Reason.WAITING if step.waits and counters.waits < config.waits else None
 
 
 def _unknown(step: Step, facts: Facts, _c: Counters, _g: DetectionConfig) -> Reason | None:
@@ -91,7 +90,7 @@ def _check(step: Step, facts: Facts, _c: Counters, _g: DetectionConfig) -> Reaso
         new_state = found.changed_since_red
         return Reason.CHECK_TURNED_GREEN if new_state else Reason.CHECK_PASSED
     if check.green:
-        return Reason.CHANGE_CONFIRMED if facts.due else Reason.STILL_GREEN
+        return Reason.CHANGE_CONFIRMED if facts.due and not found.work_known else Reason.STILL_GREEN
     if found.improved:
         return Reason.CHECK_IMPROVED
     return Reason.FAILURE_MOVED if found.moved else Reason.STILL_FAILING

@@ -83,11 +83,11 @@ class Ledger:
 class CheckFacts:
     """How a check's outcome compares with its earlier ones."""
 
-    first: bool
     turned_green: bool
     changed_since_red: bool
     improved: bool
     moved: bool
+    work_known: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,25 +209,21 @@ def _host_state_known(step: Step, ledger: Ledger) -> bool | None:
 
 def _check_facts(check: CheckOutcome, ledger: Ledger) -> CheckFacts:
     record = ledger.checks.get(check.identity)
-    if record is None:
-        return CheckFacts(
-            first=True, turned_green=False, changed_since_red=False, improved=False, moved=not check.green
-        )
-    turned = check.green and not record.green
-    new_work = _green_work(check, ledger) not in ledger.states
-    better = check.failing is not None and record.best is not None and check.failing < record.best
+    turned = check.green and record is not None and not record.green
+    work_known = _green_work(check, ledger) in ledger.states
+    best = record.best if record else None
     return CheckFacts(
-        first=False,
         turned_green=turned,
-        changed_since_red=turned and new_work and ledger.mutations > record.red_at,
-        improved=not check.green and better,
-        moved=not check.green and check.message not in record.messages,
+        changed_since_red=turned and not work_known and record is not None and ledger.mutations > record.red_at,
+        improved=not check.green and check.failing is not None and best is not None and check.failing < best,
+        moved=not check.green and (record is None or check.message not in record.messages),
+        work_known=work_known,
     )
 
 
 def _green_work(check: CheckOutcome, ledger: Ledger) -> int:
     """Return the digest of a check being green on the present state of the work: a milestone once."""
-    return combine("green", check.identity, ledger.last_state)
+    return combine("green", check.identity, ledger.last_host_state or ledger.last_state)
 
 
 def _resource_read(step: Step, record: ResourceRecord | None) -> bool:

@@ -159,9 +159,9 @@ class Step:
     hints: Hints = NO_HINTS
 
     @property
-    def known_outcome(self) -> bool:
-        """Whether the result was captured whole, so that it can be compared."""
-        return self.outcome is not None
+    def waits(self) -> bool:
+        """Whether the agent waits: the host says so, or a polled job answers that it goes on."""
+        return bool(self.hints.wait_on) or (self.signs.running and not self.failed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,7 @@ def _common(calls: frozenset[int], others: frozenset[int]) -> bool:
 def _updated(scene: Scene, before: OpenStall, holding: tuple[Trigger, ...], config: DetectionConfig) -> OpenStall:
     stall, step = before.stall, scene.counters.step
     entries = _within(scene.recent, stall.first_step)
-    kind = _sharper(stall.kind, _kind(entries, holding))
+    kind = _sharper(stall.kind, _kind(scene, entries, holding))
     levels = list(stall.levels)
     reached = {level for level, _ in levels}
     for level in Level:
@@ -139,31 +139,34 @@ def _within(recent: Sequence[Entry], first_step: int) -> list[Entry]:
 
 
 _SHARPNESS = (Kind.NO_GRADIENT, Kind.LOOP, Kind.AMNESIA)
+_LAP = 5
+"""Different calls at most that people call a loop, as in published cycle detectors (periods up to 5)."""
 
 
 def _sharper(old: Kind, new: Kind) -> Kind:
     return max(old, new, key=_SHARPNESS.index)
 
 
-def _kind(entries: list[Entry], holding: tuple[Trigger, ...]) -> Kind:
+def _kind(scene: Scene, entries: list[Entry], holding: tuple[Trigger, ...]) -> Kind:
     """Return the kind that triggers and recent steps speak for.
 
     Amnesia where half of the steps without gain bring what an earlier epoch knew. Loop where the second
-    lap is complete, or 35 % of the calls are repeats and fewer than two different mutations are among
-    them; never where 30 % of them wait.
+    lap of at most five calls is complete, or 35 % of the steps repeat calls, each of them twice on
+    average; never where two different mutations are among them, or 30 % of the steps wait.
     """
     barren = [entry for entry in entries if TABLE[entry.reason].gain is Gain.NONE]
     again = sum(entry.reacquired for entry in barren)
     if Trigger.AMNESIA in holding or Trigger.COMPACTIONS in holding or (again and 2 * again >= len(barren)):
         return Kind.AMNESIA
-    if entries and sum(entry.waits for entry in entries) >= 0.3 * len(entries):
-        return Kind.NO_GRADIENT
-    if Trigger.LOOP in holding or Trigger.BLIND in holding:
-        return Kind.LOOP
+    waits = sum(entry.waits for entry in entries)
     mutating = {entry.call for entry in entries if entry.mutates}
-    repeated = sum(entry.repeated for entry in entries)
-    looping = bool(entries) and repeated >= 0.35 * len(entries) and len(mutating) < 2
-    return Kind.LOOP if looping and (Trigger.DRY in holding or Trigger.WASTE in holding) else Kind.NO_GRADIENT
+    if (entries and waits >= 0.3 * len(entries)) or len(mutating) > 1:
+        return Kind.NO_GRADIENT
+    if Trigger.BLIND in holding or (Trigger.LOOP in holding and len(scene.loop.pairs) <= _LAP):
+        return Kind.LOOP
+    repeats = [entry.call for entry in entries if entry.repeated]
+    often = len(repeats) >= max(0.35 * len(entries), 2 * len(set(repeats)), 1) and len(set(repeats)) <= _LAP
+    return Kind.LOOP if often and (Trigger.DRY in holding or Trigger.WASTE in holding) else Kind.NO_GRADIENT
 
 
 def _level(scene: Scene, holding: tuple[Trigger, ...], config: DetectionConfig) -> Level:
