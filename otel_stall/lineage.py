@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Protocol, Self, TypeVar
 
-from otel_stall.calls import Reading, ToolCall
+from otel_stall.calls import CompactionMark, ModelCall, Reading, ToolCall
 from otel_stall.dialects.doubles import Ancestor
 
 __all__ = ["Lineage", "Live", "Opening", "Renamed", "Whose"]
@@ -148,6 +148,7 @@ class Lineage:
         self._ended: dict[_Key, _Node] = {}
         self._traces: dict[str, _Trace] = {}
         self._invocations: dict[_Key, list[_Node]] = {}
+        self._acting: dict[str, _Lane] = {}
         self._renamed: list[Renamed] = []
         self.evicted = 0
 
@@ -204,6 +205,12 @@ class Lineage:
         node = self._node(reading)
         conversation, provisional = self._conversation(node, reading)
         lane = self._lane_of(node)
+        if lane is not None and isinstance(reading.record, ToolCall | ModelCall):
+            self._acting[conversation] = lane
+            _bound(self._acting, self._limit)
+        elif lane is None and isinstance(reading.record, CompactionMark):
+            # Some hosts write the compaction beside the agent whose context it was.
+            lane = self._acting.get(conversation)
         if lane is None:
             return Whose(conversation, provisional=provisional, hints=node.hints)
         return Whose(conversation, lane.path, lane.name or lane.agent_id, provisional, node.hints)
@@ -268,6 +275,8 @@ class Lineage:
         trace.conversation = conversation
         if trace.provisional:
             self._renamed.append(Renamed(trace_id, conversation))
+            if trace_id in self._acting:
+                self._acting[conversation] = self._acting.pop(trace_id)
 
     def _lane_of(self, node: _Node) -> _Lane | None:
         """Return the lane of a span, None where no agent is named; lanes of agent spans are kept."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_stall.calls import Reading, ToolCall
+from otel_stall.calls import CompactionMark, Reading, ToolCall
 from otel_stall.dialects.doubles import Ancestor
 from otel_stall.lineage import Lineage, Opening, Renamed, Whose
 
@@ -206,6 +206,17 @@ class TestLane:
         named = [replace(tool(i, "b"), agent=name) for i, name in zip("tuv", ("coder", "lead", "x"), strict=True)]
         found = lanes(agent("a", "", "lead"), agent("b", "a", "coder"), *named)
         assert found == {"t": "lead/coder", "u": "lead", "v": "lead/coder/x"}
+
+    def test_a_compaction_beside_the_agents(self) -> None:
+        """A compaction under no agent concerns the agent that acted last in its conversation, if any did."""
+        lineage = Lineage(100)
+        compaction = replace(span("c"), record=CompactionMark("host"))
+        assert finish(lineage, replace(compaction, span_id="b")).lane == "main"
+        lineage.ended(agent("a", "", "coder"))
+        finish(lineage, tool("t", "a"))
+        assert finish(lineage, compaction).lane == "coder"
+        lineage.ended(span("r", conversation="real"))
+        assert finish(lineage, replace(compaction, span_id="d")) == Whose("real", "coder", "coder")
 
     def test_live_overlap_goes_by_start(self) -> None:
         """Live, an agent named at its start has its number before its first step ends."""
