@@ -126,11 +126,15 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What was found, in the order in which the lanes began."""
+    """What was found, in the order in which the lanes began.
+
+    `spans` counts those read, of whatever kind; `tool_call_budget` is the setting, 0 where there is none.
+    """
 
     conversations: tuple[ConversationAnalysis, ...]
     summary: Summary
     spans: int
+    tool_call_budget: int = 0
 
 
 def analyze(
@@ -147,11 +151,12 @@ def analyze(
     ns, conversation by conversation, for what a caller wants beside the analysis; `monitor` makes the
     fold of one conversation. Never raises on content.
     """
+    config = config or StallConfig()
     spans, conversations = _conversations(views)
     lanes: dict[tuple[str, str], _Lane] = {}
     outcomes: dict[str, str] = {}
     for conversation in sorted(conversations):
-        fold = monitor(config or StallConfig())
+        fold = monitor(config)
         for own, reading in conversations.pop(conversation):
             outcomes[conversation] = reading.run_outcome or outcomes.get(conversation, "")
             for judged in _take(lanes, own, reading, fold, details):
@@ -159,7 +164,7 @@ def analyze(
                     each(judged, reading.end_ns)
     began = sorted(lanes.items(), key=lambda item: (item[1].start_ns, item[0]))
     found = tuple(lane.result(*key, outcomes[key[0]]) for key, lane in began)
-    return Analysis(found, summarize(found), spans)
+    return Analysis(found, summarize(found), spans, config.detection.tool_call_budget)
 
 
 def _readings(views: Iterable[SpanView]) -> list[Reading]:

@@ -69,8 +69,13 @@ def analyze(form: str, steps: bool, output: Path | None, config_path: Path | Non
 
     _check(output, paths)
     problems = Problems()
+    config = _config(config_path)
     with _repeatable(paths, form) as stdin, _opened(output) as out:
-        _FORMS[form](_Run(tuple(paths), _config(config_path), problems, stdin, out, steps))
+        try:
+            _FORMS[form](_Run(tuple(paths), config, problems, stdin, out, steps))
+            out.flush()
+        except BrokenPipeError:
+            _discard_output()
         shown = form == "text" and out is sys.stdout and out.isatty()
     return _say(problems, listed=not shown)
 
@@ -186,6 +191,11 @@ def _say(problems: Problems, *, listed: bool) -> int:
     return NOTHING_READ
 
 
+def _discard_output() -> None:
+    """Let nothing more go to a reader that went away: Python would complain when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _config(path: Path | None) -> StallConfig:
     from otel_stall.config import StallConfig
 
@@ -200,7 +210,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _status(arguments: Sequence[str] | None) -> int:
     try:
         status = commands.main(args=arguments, standalone_mode=False)
-        sys.stdout.flush()
     except click.exceptions.Exit as exit_:
         return exit_.exit_code
     except click.ClickException as error:
@@ -211,8 +220,4 @@ def _status(arguments: Sequence[str] | None) -> int:
         return WRONG_USAGE
     except (click.Abort, KeyboardInterrupt):
         return _INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output went away; Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     return status if isinstance(status, int) else 0

@@ -26,8 +26,9 @@ LISTED: Final = 50
 """Rows of the table."""
 
 _NATURAL: Final = 10_000
-_COLUMNS: Final = ("conversation", "kind", "steps", "of", "level", "told at", "milestone", "input rules")
-_NUMBERS: Final = frozenset({"steps", "of", "told at", "milestone"})
+_COLUMNS: Final = ("conversation", "kind", "steps", "level", "told", "milestone", "rules")
+_NUMBERS: Final = frozenset({"steps", "told", "milestone"})
+_NARROW: Final = 70
 _Row = tuple[ConversationAnalysis, Stall]
 
 
@@ -103,12 +104,17 @@ def _told(lane: ConversationAnalysis, stall: Stall) -> Iterator[str]:
 
 
 def _whose(lane: ConversationAnalysis) -> str:
-    about = [] if lane.lane == "main" else [f"lane {printable(lane.lane)}"]
-    if lane.agent and lane.agent != lane.lane:
+    about = [f"lane {printable(lane.lane)}"] if _is_apart(lane) else []
+    if lane.agent:
         about.append(f"agent {printable(lane.agent)}")
     if lane.service:
-        about.append(printable(lane.service))
+        about.append(f"service {printable(lane.service)}")
     return printable(lane.conversation) + (f" ({', '.join(about)})" if about else "")
+
+
+def _is_apart(lane: ConversationAnalysis) -> bool:
+    """Return whether the lane has to be told beside the conversation and the agent."""
+    return lane.lane not in ("main", lane.agent)
 
 
 def _milestone(lane: ConversationAnalysis, stall: Stall) -> str:
@@ -139,6 +145,8 @@ def _unseen(analysis: Analysis, problems: Problems) -> Iterator[str]:
         yield "exit codes: none on any command; a failure is known by status and text alone"
     if partial := sum(lane.partial for lane in analysis.conversations):
         yield f"{_counted(partial, 'partial conversation')}: spans are missing, counts are lower bounds"
+    if analysis.summary.steps and not analysis.tool_call_budget:
+        yield "composite: without detection.tool_call_budget this input-side rule cannot fire"
     for signal in (Signal.LOGS, Signal.METRICS):
         if count := problems.requests[signal]:
             yield f"{signal.value}: {_counted(count, 'request')} passed over, only traces are read"
@@ -159,7 +167,11 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _table(rows: Sequence[_Row], width: int | None) -> list[str]:
-    """Return one line per stall under a line of names, in columns; a narrow terminal folds the first one."""
+    """Return one line per stall under a line of names; terminals of `_NARROW` columns fold the first name.
+
+    `told` and `milestone` are steps: where the stall was detected, and the last verified milestone before
+    its end. `rules` is the first step at which an input-side rule would have fired.
+    """
     from rich.console import Console
     from rich.table import Table
 
@@ -170,7 +182,15 @@ def _table(rows: Sequence[_Row], width: int | None) -> list[str]:
     for lane, stall in rows[:LISTED]:
         table.add_row(*_cells(lane, stall))
     out = io.StringIO()
-    Console(file=out, width=width or _NATURAL, color_system=None, legacy_windows=False).print(table)
+    console = Console(
+        file=out,
+        width=width if width and width >= _NARROW else _NATURAL,
+        color_system=None,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+    console.print(table)
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
     more = len(rows) - LISTED
     return [*lines, f"and {more} more stalls; --format json lists them all"] if more > 0 else lines
@@ -181,10 +201,9 @@ def _cells(lane: ConversationAnalysis, stall: Stall) -> tuple[str, ...]:
     before = [milestone.step for milestone in lane.verified if milestone.step <= stall.last_step]
     name = printable(lane.conversation, 60)
     return (
-        name if lane.lane == "main" else f"{name} {printable(lane.lane, 60)}",
+        f"{name} {printable(lane.lane, 60)}" if _is_apart(lane) else name,
         stall.kind.value,
-        f"{stall.first_step}-{stall.last_step}",
-        str(lane.steps),
+        f"{stall.first_step}-{stall.last_step}/{lane.steps}",
         stall.level.value,
         str(stall.detected_step),
         str(before[-1]) if before else "none",
