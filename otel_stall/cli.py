@@ -191,6 +191,23 @@ def _say(problems: Problems, *, listed: bool) -> int:
     return NOTHING_READ
 
 
+@commands.command()
+@click.option("--fast", is_flag=True, help="Do not pause between the steps.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("demo-output/spans.jsonl"),
+    show_default=True,
+    help="File the spans are written to.",
+)
+def demo(fast: bool, output: Path) -> int:
+    """Watch an agent stall and recover: the processor live, then the analysis of the trace it left."""
+    from otel_stall.demo import run
+
+    return run(output, pause=0.0 if fast or not sys.stdout.isatty() else 0.12)
+
+
 def _discard_output() -> None:
     """Let nothing more go to a reader that went away: Python would complain when it flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -209,7 +226,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _status(arguments: Sequence[str] | None) -> int:
     try:
-        status = commands.main(args=arguments, standalone_mode=False)
+        status: object = commands.main(args=arguments, standalone_mode=False)
     except click.exceptions.Exit as exit_:
         return exit_.exit_code
     except click.ClickException as error:
