@@ -96,6 +96,11 @@ class Doubles:
         """
         return self._place(reading, ancestors)[0]
 
+    def remembered(self) -> int:
+        """Return how many entries are held, spans and what is known of them together."""
+        held = (len(known) for memory in (self._peers, self._inner) for known in memory.values())
+        return len(self._spans) + sum(held)
+
     def _place(self, reading: Reading, ancestors: Sequence[Ancestor]) -> tuple[str, Sequence[_Sight]]:
         own = _own(reading)
         if own in self._spans:

@@ -25,14 +25,16 @@ from otel_stall.dialects.sightings import Sighting, label, names_of
 from otel_stall.dialects.tool_calls import TOOL_NAMES, tool_call
 from otel_stall.spans import EMPTY, SpanView
 
-__all__ = ["read"]
+__all__ = ["KNOWN", "read"]
 
-_KNOWN: Final = frozenset(
+KNOWN: Final = frozenset(
     {*CONVERSATIONS, AGENT_ID, *names_of(AGENT_NAMES), *RUN_NAMES, attributes.STEP}
     | HINT_NAMES
     | COMPACTION_NAMES
     | TOOL_NAMES
 ).union(*map(names_read, DIALECTS))
+"""Every attribute name that is read by itself; a span without any of them is nobody's."""
+
 _SERVICE: Final = "service.name"
 _ON_RESOURCE: Final = frozenset({_SERVICE, *CONVERSATIONS, *RUN_NAMES}) | HINT_NAMES
 
@@ -44,7 +46,7 @@ def read(view: SpanView) -> Reading:
     refers to the host's contents and must not outlive the hook that reads the span.
     """
     # One pass over the span's names instead of a look-up for each name that any dialect knows.
-    seen = Sighting(view, _among(_KNOWN, view.attributes), _among(_ON_RESOURCE, view.resource))
+    seen = Sighting(view, _among(KNOWN, view.attributes), _among(_ON_RESOURCE, view.resource))
     role, rows = _recognise(seen) if seen.known else (None, ())
     dialect = rows[0] if rows else None
     record = _record(seen, role, rows)
