@@ -93,7 +93,7 @@ def canonical(arguments: object) -> str:
     """Return the arguments in a form that is equal for calls a person would call the same.
 
     Keys are sorted; null, empty and false values and descriptive free text are dropped; runs of white
-    space are one space, except in a text of several lines, where they mean something. A bare string stays a string. Never raises.
+    space are one space, except in a text of several lines, where they mean something. Never raises.
     """
     try:
         return json.dumps(_canonical(arguments, 0), ensure_ascii=False, separators=(",", ":"), default=repr)
@@ -164,7 +164,7 @@ def outcome(text: str) -> tuple[int, Lines]:
 
 
 def unordered(text: str) -> str:
-    """Return a list of findings without its order, which is no information: lines and their words sorted."""
+    """Return what a search found without its order, which is no information: lines and their words sorted."""
     if len(text) > MASKED_BYTES:
         return text
     return "\n".join(sorted(" ".join(sorted(line.split())) for line in text.splitlines()))

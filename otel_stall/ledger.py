@@ -21,7 +21,6 @@ V = TypeVar("V")
 _SEARCHES = 20
 _EMPTIES = 12
 _WINDOWS = 64
-_MESSAGES = 64
 
 
 @dataclass(slots=True)
@@ -35,12 +34,10 @@ class CallRecord:
 
 @dataclass(slots=True)
 class CheckRecord:
-    """How one check stood when it last ran: its state, best count, known messages, and the mutation before it."""
+    """How one check stood when it last ran: its state, its best count, and the mutation before it was last red."""
 
     green: bool
     best: int | None
-    messages: list[int]
-    mutation: int
     red_at: int
 
 
@@ -216,7 +213,7 @@ def _check_facts(check: CheckOutcome, ledger: Ledger) -> CheckFacts:
         turned_green=turned,
         changed_since_red=turned and not work_known and record is not None and ledger.mutations > record.red_at,
         improved=not check.green and check.failing is not None and best is not None and check.failing < best,
-        moved=not check.green and (record is None or check.message not in record.messages),
+        moved=not check.green and combine("failing", check.message) not in ledger.states,
         work_known=work_known,
     )
 
@@ -330,11 +327,11 @@ def _learn_check(check: CheckOutcome, ledger: Ledger, bounds: BoundsConfig) -> N
     old = ledger.checks.pop(check.identity, None)
     if check.green:
         _first_seen(ledger, ledger.states, _green_work(check, ledger), bounds.calls)
-    known = old.messages if old else []
+    else:
+        _first_seen(ledger, ledger.states, combine("failing", check.message), bounds.calls)
     counts = [count for count in (old.best if old else None, check.failing) if count is not None]
-    messages = known if check.green or check.message in known else [*known, check.message][-_MESSAGES:]
     red_at = (old.red_at if old else -1) if check.green else ledger.mutations
-    record = CheckRecord(check.green, min(counts, default=None), messages, ledger.mutations, red_at)
+    record = CheckRecord(check.green, min(counts, default=None), red_at)
     _put(ledger, ledger.checks, check.identity, record, bounds.calls)
 
 

@@ -24,9 +24,9 @@ def milestone_of(step: Step, reason: Reason, number: int, segment: int) -> Miles
         evidence = Evidence.IRREVERSIBLE if step.hints.evidence == "irreversible" else Evidence.OBSERVED
         return Milestone(number, step.hints.milestone[:_MAX_NAME], evidence, segment)
     if reason is Reason.CHECK_TURNED_GREEN:
-        return Milestone(number, step.command, Evidence.OBSERVED, segment)
+        return Milestone(number, _named(step), Evidence.OBSERVED, segment)
     if reason is Reason.IRREVERSIBLE_EFFECT:
-        return Milestone(number, step.command, Evidence.IRREVERSIBLE, segment)
+        return Milestone(number, _named(step), Evidence.IRREVERSIBLE, segment)
     return None
 
 
@@ -35,5 +35,10 @@ def declared_milestone(step: Step, number: int, segment: int) -> Milestone | Non
     if step.hints.milestone and step.hints.evidence == "declared":
         return Milestone(number, step.hints.milestone[:_MAX_NAME], Evidence.DECLARED, segment)
     if step.signs.done and not step.failed:
-        return Milestone(number, step.command, Evidence.DECLARED, segment)
+        return Milestone(number, _named(step), Evidence.DECLARED, segment)
     return None
+
+
+def _named(step: Step) -> str:
+    """Return the command that reached the milestone, or the tool where it is no shell."""
+    return step.command.rsplit(":", 1)[-1]

@@ -78,9 +78,9 @@ NO_LINES = Lines()
 class Writing:
     """What a mutation wrote, as digests: the whole new content, or the old and new text of an edit.
 
-    `edit` tells an edit (its old text known) from a file written whole; `removes` marks a mutation that leaves no content which could be new (rm, mkdir, chmod);
-    `reverts` one that takes changes back (git checkout, restore, stash); `aside` a file made beside the
-    work: a summary, a demo, a report.
+    `edit` tells an edit (its old text known) from a file written whole; `removes` marks a mutation that
+    leaves no content which could be new (rm, mkdir, chmod); `reverts` one that takes changes back (git
+    checkout, restore, stash); `aside` a file made beside the work: a summary, a demo, a report.
     """
 
     content: int | None = None

@@ -8,7 +8,17 @@ from otel_stall import effects, outcomes
 from otel_stall.calls import Capture, CompactionMark, Content, ModelCall, Reading, ToolCall
 from otel_stall.checks import check_outcome
 from otel_stall.effects import Nature, argument
-from otel_stall.fingerprints import canonical, combine, digest, fold_error, outcome, trigrams, unordered, words
+from otel_stall.fingerprints import (
+    canonical,
+    combine,
+    digest,
+    fold_error,
+    outcome,
+    outcome_digest,
+    trigrams,
+    unordered,
+    words,
+)
 from otel_stall.observations import (
     NO_LINES,
     CheckOutcome,
@@ -68,8 +78,9 @@ def step(call: ToolCall) -> Step:
     exit_code = _exit_code(call, text)
     failed = _failed(call, kind, text, exit_code)
     captured = result.capture is Capture.CAPTURED
-    compared = unordered(text) if kind.effect is Effect.SEARCH else text
-    same, lines = outcome(compared) if captured else (None, NO_LINES)
+    same, lines = outcome(text) if captured else (None, NO_LINES)
+    if captured and kind.effect is Effect.SEARCH:
+        same = outcome_digest(unordered(text))
     empty = captured and outcomes.is_empty(text)
     asked = _asked(call.arguments)
     return Step(

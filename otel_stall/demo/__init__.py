@@ -1,0 +1,70 @@
+"""`otel-stall demo`: an agent that stalls, live in the terminal, and the analysis of the trace it leaves.
+
+No network, no server, no model: a script, the real SDK and a file.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
+
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
+from rich.console import Console
+
+from otel_stall.analysis import Analysis, analyze
+from otel_stall.demo import agent
+from otel_stall.demo.show import Stage
+from otel_stall.otlp.protobuf import to_json
+from otel_stall.readers import Problems, read_paths
+from otel_stall.report.text import render
+from otel_stall.verdicts import Level
+
+__all__ = ["OtlpFileExporter", "run"]
+
+
+class OtlpFileExporter(SpanExporter):
+    """Writes each batch of spans as one line of OTLP/JSON, as the collector's file exporter does."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Write the spans; called on the thread that ended them."""
+        request = TracesData.FromString(encode_spans(spans).SerializeToString())
+        self._stream.write(json.dumps(to_json(request), ensure_ascii=False) + "\n")
+        return SpanExportResult.SUCCESS
+
+
+def run(path: Path, *, pause: float, stream: TextIO = sys.stdout) -> int:
+    """Run the demo, write its spans to `path`, analyse that file, and return the exit status."""
+    console = Console(file=stream, highlight=False, soft_wrap=not stream.isatty())
+    console.print("A coding agent at work, traced. After each call: what it gained.", style="bold")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8") as file:
+        agent.run(SimpleSpanProcessor(OtlpFileExporter(file)), Stage(console, pause).tell)
+    problems = Problems()
+    found = analyze(read_paths([str(path)], problems=problems))
+    console.print(f"\n{_tiers(found)}", style="bold")
+    console.print(f"\n$ otel-stall analyze {path}\n", style="bold")
+    width = console.width if stream.isatty() else None
+    stream.write(render(found, problems, width=width, colour=stream.isatty()))
+    return 0
+
+
+def _tiers(found: Analysis) -> str:
+    """Say what the rules over tool names and arguments made of this run."""
+    stalls = [stall for lane in found.conversations for stall in lane.stalls]
+    heard = [stall for stall in stalls if not stall.input_tiers.silent]
+    highest = max((stall.level for stall in stalls), key=lambda level: level.rank, default=Level.NOTICE)
+    said = "stayed silent" if not heard else f"fired in {len(heard)} of them"
+    count = "1 stall" if len(stalls) == 1 else f"{len(stalls)} stalls"
+    return (
+        f"{count}, the hardest push was {highest.value}. The three rules that look at calls alone\n"
+        f"(same call again, a cycle of calls, two compactions near the end of a budget) {said}."
+    )
