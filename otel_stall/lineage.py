@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, Protocol, Self, TypeVar
+from typing import Final, NamedTuple, Protocol, Self, TypeVar
 
 from otel_stall.calls import CompactionMark, ModelCall, Reading, ToolCall
 from otel_stall.dialects.doubles import Ancestor
@@ -41,8 +41,7 @@ class Live(Protocol):
         """Return whether the span can still end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(NamedTuple):
     """What is known of a span at its start; `carried` is the conversation that baggage or context names."""
 
     trace_id: str
@@ -182,18 +181,26 @@ class Lineage:
             if node.is_agent:
                 self._lane_of(node)
 
+    def passed(self, trace_id: str, span_id: str, end_ns: int) -> None:
+        """Close a span that says nothing of agents, tools or conversations, and only links others."""
+        key = (trace_id, span_id)
+        if (node := self._open.pop(key, None)) is not None:
+            node.tool = node.tool or ""
+            self._close(key, node, end_ns)
+
     def ended(self, reading: Reading) -> None:
         """Complete a span by what it says at its end."""
         key = (reading.trace_id, reading.span_id)
-        node = self._open.pop(key, None) or self._ended.pop(key, None)
-        if node is None:
-            node = _of(reading)
-        node.end_ns, node.live = reading.end_ns, None
+        node = self._open.pop(key, None) or self._ended.pop(key, None) or _of(reading)
+        self._close(key, node, reading.end_ns)
         node.take(reading)
-        self._ended[key] = node
-        _bound(self._ended, self._ended_limit)
         if node.conversation:
             self._said(node.trace_id, node.conversation)
+
+    def _close(self, key: _Key, node: _Node, end_ns: int) -> None:
+        node.end_ns, node.live = end_ns, None
+        self._ended[key] = node
+        _bound(self._ended, self._ended_limit)
 
     def renamed(self) -> list[Renamed]:
         """Return the provisional conversations whose id became known since the last time this was asked."""

@@ -21,6 +21,7 @@ from otel_stall import dialects, sdk
 from otel_stall.calls import Reading
 from otel_stall.config import StallConfig
 from otel_stall.dialects.doubles import Doubles
+from otel_stall.dialects.readings import KNOWN
 from otel_stall.emission import Event, EventLog, Value, attributes_of, events_of
 from otel_stall.lineage import Lineage, Opening
 from otel_stall.monitor import Monitor
@@ -147,9 +148,23 @@ class StallSpanProcessor(SpanProcessor):
             self._lock.release()
 
     def _end(self, span: ReadableSpan) -> None:
+        if not span.events and KNOWN.isdisjoint(sdk.attributes_of(span)):
+            self._pass(span)
+            return
         reading = _read(span)
         if judged := self._fold(reading):
             self._emit(span, reading, judged)
+
+    def _pass(self, span: ReadableSpan) -> None:
+        """Note the end of a span in which there is nothing to read, as most spans of a host."""
+        trace_id, span_id = _key(span)
+        if not self._lock.acquire(timeout=_WAIT_SECONDS):
+            self.skipped += 1
+            return
+        try:
+            self._lineage.passed(f"{trace_id:032x}", f"{span_id:016x}", span.end_time or 0)
+        finally:
+            self._lock.release()
 
     def _fold(self, reading: Reading) -> Sequence[Judged]:
         """Return what the monitor says of a span, () for one that is none of ours."""

@@ -16,13 +16,16 @@ from opentelemetry.attributes import BoundedAttributes
 from opentelemetry.sdk.trace import Event as SpanEvent
 from opentelemetry.sdk.trace import ReadableSpan, Span
 from opentelemetry.sdk.util import BoundedList
+from opentelemetry.trace import SpanKind, StatusCode
 from opentelemetry.util.types import AnyValue
 
 from otel_stall.emission import Event, Value
-from otel_stall.spans import EMPTY, SpanView, from_readable_span
+from otel_stall.spans import EMPTY, EventView, SpanView, Status
 
 __all__ = ["annotate", "attributes_of", "view_of"]
 
+_KINDS: Final = {kind: kind.name for kind in SpanKind}
+_STATUS: Final = {code: Status[code.name] for code in StatusCode}
 _Attribute = str | int | bool | tuple[str, ...]
 _NOTHING: Final[tuple[Event, ...]] = ()
 
@@ -32,18 +35,37 @@ def attributes_of(span: ReadableSpan) -> Mapping[str, object]:
 
     On an open span other threads may add to it: look keys up, don't iterate.
     """
-    held = getattr(span, "_attributes", None)
-    inner = getattr(held, "_dict", None)
-    if isinstance(inner, dict):
-        return MappingProxyType(inner)
-    return span.attributes or EMPTY
+    inner = _inner(getattr(span, "_attributes", None))
+    return inner if inner is not None else span.attributes or EMPTY
 
 
 def view_of(span: ReadableSpan) -> SpanView:
-    """Return the view of an SDK span; of one that is still open, as it is now."""
-    if span.end_time is None:
-        return from_readable_span(span, dict(attributes_of(span)))
-    return from_readable_span(span, attributes_of(span))
+    """Return the view of an SDK span, equal to `spans.from_readable_span`; of an open one as it is now."""
+    context, parent, scope, status = span.get_span_context(), span.parent, span.instrumentation_scope, span.status
+    attributes = attributes_of(span)
+    resource = span.resource.attributes
+    inner = _inner(resource)
+    return SpanView(
+        f"{context.trace_id:032x}" if context else "",
+        f"{context.span_id:016x}" if context else "",
+        f"{parent.span_id:016x}" if parent else "",
+        span.name,
+        span.start_time or 0,
+        span.end_time or 0,
+        _KINDS[span.kind],
+        _STATUS[status.status_code],
+        status.description or "",
+        attributes if span.end_time is not None else dict(attributes),
+        [EventView(e.name, e.timestamp, e.attributes or EMPTY) for e in span.events],
+        scope.name if scope else "",
+        inner if inner is not None else resource,
+        bool(context and context.trace_flags.sampled),
+    )
+
+
+def _inner(held: object) -> Mapping[str, object] | None:
+    inner = getattr(held, "_dict", None)
+    return MappingProxyType(inner) if isinstance(inner, dict) else None
 
 
 def annotate(span: ReadableSpan, written: Mapping[str, Value], events: Sequence[Event] = _NOTHING) -> bool:

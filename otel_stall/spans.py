@@ -65,11 +65,10 @@ class SpanView:
     sampled: bool = True
 
 
-def from_readable_span(span: ReadableSpan, attributes: Mapping[str, object] | None = None) -> SpanView:
+def from_readable_span(span: ReadableSpan) -> SpanView:
     """Return the view of an SDK span that has ended, in `_on_ending` or `on_end`.
 
     Attributes and events are the span's own mappings, not copies: read them before the hook returns.
-    `attributes` may hand in the span's attributes as a mapping that is cheaper to read.
     """
     context = span.get_span_context()
     scope = span.instrumentation_scope
@@ -83,7 +82,7 @@ def from_readable_span(span: ReadableSpan, attributes: Mapping[str, object] | No
         kind=span.kind.name,
         status=Status[span.status.status_code.name],
         status_description=span.status.description or "",
-        attributes=attributes if attributes is not None else span.attributes or EMPTY,
+        attributes=span.attributes or EMPTY,
         events=[EventView(e.name, e.timestamp, e.attributes or EMPTY) for e in span.events],
         scope=scope.name if scope else "",
         resource=span.resource.attributes,
