@@ -9,7 +9,7 @@ PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3; 
 BIN := .venv/bin
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test lint check clean
+.PHONY: demo test lint check picture clean
 
 demo: .venv/.installed
 	$(BIN)/otel-stall demo
@@ -24,6 +24,9 @@ lint: .venv/.dev
 	$(BIN)/lint-imports
 
 check: lint test
+
+picture: .venv/.installed
+	$(BIN)/otel-stall demo --fast --svg docs/demo.svg >/dev/null
 
 clean:
 	rm -rf .venv demo-output

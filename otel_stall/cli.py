@@ -201,11 +201,12 @@ def _say(problems: Problems, *, listed: bool) -> int:
     show_default=True,
     help="File the spans are written to.",
 )
-def demo(fast: bool, output: Path) -> int:
+@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Save the run as a picture, too.")
+def demo(fast: bool, output: Path, svg: Path | None) -> int:
     """Watch an agent stall and recover: the processor live, then the analysis of the trace it left."""
     from otel_stall.demo import run
 
-    return run(output, pause=0.0 if fast or not sys.stdout.isatty() else 0.12)
+    return run(output, pause=0.0 if fast or not sys.stdout.isatty() else 0.12, picture=svg)
 
 
 def _discard_output() -> None:

@@ -6,6 +6,7 @@ No network, no server, no model: a script, the real SDK and a file.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,13 +42,18 @@ class OtlpFileExporter(SpanExporter):
         return SpanExportResult.SUCCESS
 
 
-def run(path: Path, *, pause: float, stream: TextIO = sys.stdout) -> int:
-    """Run the demo, write its spans to `path`, analyse that file, and return the exit status."""
-    console = Console(file=stream, highlight=False, soft_wrap=not stream.isatty())
+def run(path: Path, *, pause: float, picture: Path | None = None, stream: TextIO = sys.stdout) -> int:
+    """Run the demo, write its spans to `path`, analyse that file, and return the exit status.
+
+    `picture` names an SVG file that then shows the run as the terminal did.
+    """
+    console = _console(stream, recorded=picture is not None)
     console.print("A coding agent at work, traced. After each call: what it gained.", style="bold")
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8") as file:
         agent.run(SimpleSpanProcessor(OtlpFileExporter(file)), Stage(console, pause).tell)
+    if picture is not None:
+        picture.write_text(_svg(console), encoding="utf-8")
     problems = Problems()
     found = analyze(read_paths([str(path)], problems=problems))
     console.print(f"\n{_tiers(found)}", style="bold")
@@ -55,6 +61,20 @@ def run(path: Path, *, pause: float, stream: TextIO = sys.stdout) -> int:
     width = console.width if stream.isatty() else None
     stream.write(render(found, problems, width=width, colour=stream.isatty()))
     return 0
+
+
+def _console(stream: TextIO, *, recorded: bool) -> Console:
+    if recorded:
+        return Console(
+            file=stream, highlight=False, record=True, width=92, force_terminal=True, color_system="truecolor"
+        )
+    return Console(file=stream, highlight=False, soft_wrap=not stream.isatty())
+
+
+def _svg(console: Console) -> str:
+    """Return what was printed as a picture that loads nothing from anywhere."""
+    fonts = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
+    return fonts.sub("", console.export_svg(title="otel-stall demo", clear=False))
 
 
 def _tiers(found: Analysis) -> str:
