@@ -8,7 +8,7 @@ simple commands at `&&`, `||`, `;`, `|` and line ends outside quotes. Wrappers (
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from otel_stall.observations import Effect
 from otel_stall.vocabulary import (
@@ -43,7 +43,7 @@ _TOKEN = re.compile(
 _BREAKS = frozenset({"&&", "||", ";", "|", "\n"})
 _REDIRECT = re.compile(r"[0-9&]?>{1,2}&?")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,80}=")
-_INNER = re.compile(r"(?:ba|z|da|k)?sh")
+_INNER = re.compile(r"(?:/usr)?(?:/bin/)?(?:ba|z|da|k)?sh -[a-z]{0,4}c (['\"]?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,7 @@ class Shell:
     `name` is the first command that says something, with its subcommand where it has one, and `shown` the
     same as it may be exported; `check` the words that identify the check in it; `target` the file it
     reads or writes, `lines` the range of lines of that file it shows; `document` the first here-document.
+    `derived` says that it writes only what a looking command shows: `git diff > a.patch`.
     """
 
     effect: Effect = Effect.COMMAND
@@ -80,6 +81,7 @@ class Shell:
     reverts: bool = False
     removes: bool = False
     commits: bool = False
+    derived: bool = False
     noop: bool = False
 
 
@@ -87,7 +89,7 @@ def parse(command: str) -> Shell:
     """Return what a command line does; an empty one is a no-op. Never raises; linear in its length."""
     text, document = _without_documents(_unwrapped(command))
     simple = _split(text)
-    acting = [one for one in simple if not _idle(one)]
+    acting = [one for one in simple if not _idle(one) and not (document is not None and _recites(one))]
     if not acting:
         return Shell(effect=Effect.OTHER, name="", shown="no-op", noop=True)
     effects = [_effect(one) for one in acting]
@@ -104,7 +106,9 @@ def parse(command: str) -> Shell:
         document=document,
         mutates=any(each.mutates() for each in effects),
         reverts=any(_reverts(one) for one in acting),
-        removes=all(one.head in REMOVES or not each.mutates() for one, each in zip(acting, effects, strict=True)),
+        derived=document is None
+        and all(_derives(one) for one, each in zip(acting, effects, strict=True) if each.mutates()),
+        removes=all(_leaves_no_content(one) or not each.mutates() for one, each in zip(acting, effects, strict=True)),
         commits=any(_commits(one) for one in acting),
     )
 
@@ -128,10 +132,10 @@ def _main(acting: list[SimpleCommand], effects: list[Effect]) -> SimpleCommand:
 def _unwrapped(command: str) -> str:
     text = command.strip()
     for _ in range(3):
-        match = re.match(r"(?:/usr)?(?:/bin/)?(?:ba|z|da)?sh -[a-z]{0,4}c (['\"])", text)
+        match = _INNER.match(text)
         if not match or not text.endswith(match.group(1)):
             break
-        text = text[match.end() : -1].strip()
+        text = text[match.end() : -1 if match.group(1) else None].strip()
     return text
 
 
@@ -150,8 +154,8 @@ def _without_documents(text: str) -> tuple[str, str | None]:
         body = inner if body is None else body
         after = text[end + 1 + len(match.group(2)) :] if end >= 0 else ""
         text = text[: match.start()] + text[match.end() : start] + after
-    collapsed = re.sub(r"\s*\n\s*", "\n", text[: 4 * MAX_COMMAND].strip()) if "\n" in text else text
-    return collapsed[:MAX_COMMAND], body
+    lines = (line.strip() for line in text[: 4 * MAX_COMMAND].split("\n"))
+    return "\n".join(line for line in lines if line)[:MAX_COMMAND], body
 
 
 def _split(text: str) -> list[SimpleCommand]:
@@ -218,10 +222,16 @@ def _strip_wrappers(words: list[str]) -> list[str]:
     return rest
 
 
+_WITH_VALUE = frozenset({"-k", "-u", "-g", "--signal", "--kill-after", "--user", "--adjustment"})
+"""Options of wrappers whose value is the next word; `-n` and `-s` have one of some wrappers only."""
+
+
 def _past_options(words: list[str]) -> list[str]:
     index = 0
     while index < len(words) - 1 and words[index].startswith("-"):
-        index += 1
+        option, value = words[index], words[index + 1]
+        valued = option in _WITH_VALUE or (option in ("-n", "-s") and (value.isdigit() or value.isupper()))
+        index += 2 if valued and index + 2 < len(words) else 1
     return words[index:]
 
 
@@ -231,6 +241,19 @@ def _idle(one: SimpleCommand) -> bool:
     bare = bool(one.words) and _ASSIGNMENT.match(one.words[0]) is not None and len(one.words) == 1
     wordless = not any(any(ch.isalnum() for ch in word) for word in one.words)
     return bare or wordless or one.head in NOTHING
+
+
+def _recites(one: SimpleCommand) -> bool:
+    """Return whether a command only prints its own here-document."""
+    return one.words == ("cat",) and not one.targets
+
+
+def _derives(one: SimpleCommand) -> bool:
+    return bool(one.targets) and _effect(replace(one, targets=())).looks()
+
+
+def _leaves_no_content(one: SimpleCommand) -> bool:
+    return one.head in REMOVES or (one.head == "git" and _subcommand(one) in ("add", "config", "init", "rm"))
 
 
 def _python_module(words: tuple[str, ...]) -> str:
@@ -244,21 +267,23 @@ def _subcommand(one: SimpleCommand) -> str:
     """Return the subcommand of a command that has one (`git status` -> `status`), "" otherwise."""
     if one.head.startswith("python"):
         return _python_module(one.words)
-    skip = False
-    for word in one.words[1:]:
-        if skip:
-            skip = False
-        elif word in ("-C", "-c", "--prefix", "--filter", "-w") and one.head in (
-            "git",
-            "npm",
-            "pnpm",
-            "yarn",
-            "make",
-        ):
-            skip = True
-        elif not word.startswith("-") or word == "--build":
-            return word
-    return ""
+    return next(iter(_operands(one)), "")
+
+
+def _operands(one: SimpleCommand) -> list[str]:
+    """Return the words of a command that are neither options nor the values of those that name a place."""
+    places = ("-C", "-c", "--prefix", "--filter", "-w") if one.head in _PLACED else ()
+    words = one.words[1:]
+    valued = {index + 1 for index, word in enumerate(words) if word in places}
+    return [
+        word
+        for index, word in enumerate(words)
+        if index not in valued and (not word.startswith("-") or word == "--build")
+    ]
+
+
+_PLACED = frozenset({"git", "npm", "pnpm", "yarn", "make"})
+"""Commands that may be told where to work before what to do."""
 
 
 def _effect(one: SimpleCommand) -> Effect:
@@ -279,7 +304,7 @@ def _effect(one: SimpleCommand) -> Effect:
         return Effect.SEARCH
     if head in READS:
         return Effect.READ
-    installs = sub in ("install", "add", "remove", "uninstall", "ci", "i")
+    installs = not {"install", "add", "remove", "uninstall", "ci", "i"}.isdisjoint(_operands(one)[:2])
     return Effect.WRITE if installs and _is_package_manager(one) else Effect.COMMAND
 
 
@@ -333,8 +358,7 @@ def _is_check(one: SimpleCommand) -> bool:
 
 def _script(one: SimpleCommand) -> str:
     """Return the script or target a package tool runs: `npm run lint` -> `lint`, `make test` -> `test`."""
-    operands = [word for word in one.words[1:] if not word.startswith("-") and "=" not in word]
-    operands = [word for word in operands if word not in ("run", "run-script")]
+    operands = [word for word in _operands(one) if "=" not in word and word not in ("run", "run-script")]
     return operands[0] if operands else ("build" if one.head in ("make", "gradle") else "")
 
 
@@ -378,7 +402,7 @@ def _shown_name(one: SimpleCommand) -> str:
     """Return the command's name as it may be exported: words of the vocabulary only, never a user's own."""
     sub = _subcommand(one)
     head = "python" if one.head.startswith("python") else one.head
-    if head in _WITH_SUBCOMMANDS and sub in _KNOWN_SUBCOMMANDS:
+    if sub and head in _WITH_SUBCOMMANDS and sub in _KNOWN_SUBCOMMANDS:
         return f"{head} {sub}"
     return head if head in _KNOWN_HEADS else "command"
 

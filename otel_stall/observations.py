@@ -80,7 +80,8 @@ class Writing:
 
     `edit` tells an edit (its old text known) from a file written whole; `removes` marks a mutation that
     leaves no content which could be new (rm, mkdir, chmod); `reverts` one that takes changes back (git
-    checkout, restore, stash); `aside` a file made beside the work: a summary, a demo, a report.
+    checkout, restore, stash); `aside` a file made beside the work: a summary, a demo, a report,
+    or what a looking command shows (`git diff > a.patch`).
     """
 
     content: int | None = None

@@ -216,7 +216,7 @@ def _writing(call: ToolCall, kind: Nature) -> Writing:
         edit=bool(old),
         removes=bool(kind.shell and kind.shell.removes),
         reverts=bool(kind.shell and kind.shell.reverts),
-        aside=kind.aside,
+        aside=kind.aside or bool(kind.shell and kind.shell.derived),
     )
 
 
