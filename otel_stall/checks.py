@@ -21,7 +21,7 @@ _FAILING = re.compile(
     re.IGNORECASE,
 )
 _PASSING = re.compile(
-    r"\bpass(?:ed|ing|es)?\b|\bok\b|\bsuccess(?:ful(?:ly)?)?\b|\ball good\b|\bno (?:issues|errors|problems)\b|"
+    r"\bpass(?:ed|ing|es)?\b|(?<!not )\bok\b|\bsuccess(?:ful(?:ly)?)?\b|\ball good\b|\bno (?:issues|errors|problems)\b|"
     r"\b0 (?:errors?|failures?|problems?|warnings?)\b|\bgreen\b|\bbuild succeeded\b|\bfinished\b|\bclean\b",
     re.IGNORECASE,
 )

@@ -151,7 +151,7 @@ def line_digests(text: str) -> Lines:
 def outcome(text: str) -> tuple[int, Lines]:
     """Return the digest by which two results are the same, and the digests of the result's lines.
 
-    Lines are those of the masked text without a leading `path:`, `path:12:`, `12|` or the like: a line
+    Lines are those of the masked text without a leading `path:12:`, `12|`, `12->` or the like: a line
     of a file is the same line whichever tool shows it. A long result is compared whole and unmasked,
     and its lines are read at both ends only (`sampled`).
     """

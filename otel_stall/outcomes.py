@@ -25,7 +25,9 @@ __all__ = [
 
 _HEAD = 400
 _TAIL = 600
+_MAX_DEPTH = 16
 _TEXT_KEYS = ("stdout", "output", "stderr", "text", "content", "result", "message", "error")
+_FIELDS = frozenset({*_TEXT_KEYS, "exit_code", "returncode", "status"})
 
 _EXIT_CODE = re.compile(
     r"(?:\[?exit code:? ?|exited with (?:code |status )|<returncode>|returned non-zero exit status |"
@@ -33,7 +35,8 @@ _EXIT_CODE = re.compile(
     re.IGNORECASE,
 )
 _FAILED_HEAD = re.compile(
-    r"\s{0,20}(?:<[a-z_]{1,30}>\s{0,4})?[\"'\[{(]{0,3}(?:\w{0,40}error\b|error|err:|traceback \(most|exception\b|"
+    r"\s{0,20}(?:<[a-z_]{1,30}>\s{0,4})?[\"'\[{(]{0,3}"
+    r"(?:\w{0,40}error\b|errors?:|<[a-z_]{0,30}error>|err:|traceback \(most|exception\b|"
     r"fatal:|panic:|failed\b|failure\b|unable to|cannot |can't |could not |invalid\b|no such |unknown tool|"
     r"unauthori[sz]ed|forbidden|access denied|permission denied|not found|404\b|403\b|401\b|500\b|502\b|503\b|"
     r"504\b|http (?:error )?[45][0-9]{2}|request failed|rejected|denied|refused|timed? ?out\b|"
@@ -88,23 +91,22 @@ _ACKNOWLEDGED = re.compile(
 _WRAPPING = re.compile(r"</?(?:output|stdout|stderr|result|returncode|output_head|output_tail)>|\[stdout\]|\[stderr\]")
 
 
-def result_text(value: object) -> str:
+def result_text(value: object, depth: int = 0) -> str:
     """Return a result as one text: a string as it is, a mapping by its usual text fields, else as JSON."""
     if isinstance(value, str):
         return value
     if value is None:
         return ""
-    if isinstance(value, Mapping) and not set(map(str, value)) - {
-        *_TEXT_KEYS,
-        "exit_code",
-        "returncode",
-        "status",
-    }:
-        return "\n".join(result_text(value[key]) for key in _TEXT_KEYS if value.get(key) not in (None, ""))
+    if isinstance(value, Mapping) and depth < _MAX_DEPTH and _FIELDS.issuperset(map(str, value)):
+        return "\n".join(result_text(value[key], depth + 1) for key in _TEXT_KEYS if _says(value.get(key)))
     try:
         return json.dumps(value, ensure_ascii=False, sort_keys=True, indent=0, default=repr)
     except (TypeError, ValueError, RecursionError):
         return type(value).__name__
+
+
+def _says(field: object) -> bool:
+    return field is not None and not (isinstance(field, str) and not field)
 
 
 def exit_code_in(text: str) -> int | None:
