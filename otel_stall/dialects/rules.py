@@ -157,12 +157,15 @@ def _openinference(seen: Sighting) -> Role | None:
     return {"TOOL": Role.TOOL, "LLM": Role.MODEL}.get(kind)
 
 
+_LMNR_TYPES: Final = {"TOOL": Role.TOOL, "LLM": Role.MODEL}
+
+
 def _lmnr(seen: Sighting) -> Role | None:
     if seen.view.name == "MCPToolExecutor.call_tool":
         return Role.OTHER
     if seen.view.name in ("get_condensation", "hard_context_reset"):
         return Role.COMPACTION
-    return by_value("lmnr.span.type", tool=("tool",), model=("llm",))(seen)
+    return _LMNR_TYPES.get(first_label(seen, ("lmnr.span.type",)))
 
 
 def _haystack(seen: Sighting) -> Role | None:
