@@ -34,7 +34,10 @@ ABSENT = Content()
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What only a host can know, as `stall.*` attributes on the tool span; "" and None mean not said."""
+    """What only a host can know, as `stall.*` attributes on the tool span; "" and None mean not said.
+
+    `compaction`: the tool itself compacted the context; on any other span that is a `CompactionMark`.
+    """
 
     milestone: str = ""
     evidence: str = ""
@@ -57,7 +60,8 @@ class ToolCall:
 
     `failed` is True or False where the telemetry says so by status, error type, error attribute or the
     result's envelope, and None where it says nothing. `pending` calls wait for an approval or were
-    interrupted to ask for one: they are no steps yet.
+    interrupted to ask for one: they are no steps yet. `error_message` is what the exception or the span's
+    status says of a failure; many emitters leave the result out then.
     """
 
     tool: str
