@@ -167,15 +167,15 @@ def analyze(
     return Analysis(found, summarize(found), spans, config.detection.tool_call_budget)
 
 
-def _readings(views: Iterable[SpanView]) -> list[Reading]:
-    """Return one reading per span, in end-time order; of copies of one span the fullest stands."""
-    found: dict[tuple[str, str], Reading] = {}
+def _traces(views: Iterable[SpanView]) -> dict[str, dict[str, Reading]]:
+    """Return one reading per span by trace id and span id; of copies of one span the fullest stands."""
+    traces: dict[str, dict[str, Reading]] = {}
     for view in views:
         reading = dialects.read(view)
-        key = (reading.trace_id, reading.span_id)
-        other = found.get(key)
-        found[key] = reading if other is None else max(other, reading, key=_fullness)
-    return sorted(found.values(), key=_order)
+        trace = traces.setdefault(reading.trace_id, {})
+        other = trace.get(reading.span_id)
+        trace[reading.span_id] = reading if other is None else max(other, reading, key=_fullness)
+    return traces
 
 
 def _order(reading: Reading) -> tuple[int, int, str, str]:
@@ -189,14 +189,19 @@ def _fullness(reading: Reading) -> tuple[int, int, str]:
 
 def _conversations(views: Iterable[SpanView]) -> tuple[int, dict[str, list[tuple[Whose, Reading]]]]:
     """Return how many spans there are, and each conversation's readings in order, every call once."""
-    readings = _readings(views)
-    lineage = Lineage.of(readings)
+    traces = _traces(views)
+    lineage = Lineage.of(sorted((r for trace in traces.values() for r in trace.values()), key=_order))
+    spans = sum(map(len, traces.values()))
     conversations: dict[str, list[tuple[Whose, Reading]]] = {}
-    for reading in doubles.merge(readings):
-        if reading.record or reading.marks or reading.run_outcome:
-            own = lineage.resolve(reading)
-            conversations.setdefault(own.conversation, []).append((own, reading))
-    return len(readings), conversations
+    while traces:
+        _, trace = traces.popitem()
+        for reading in doubles.merge(trace.values()):
+            if reading.record or reading.marks or reading.run_outcome:
+                own = lineage.resolve(reading)
+                conversations.setdefault(own.conversation, []).append((own, reading))
+    for of_one in conversations.values():
+        of_one.sort(key=lambda pair: _order(pair[1]))
+    return spans, conversations
 
 
 def _take(

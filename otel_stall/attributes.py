@@ -96,9 +96,7 @@ DETECTED: Final = _register(
 )
 GAIN_REASON: Final = _register("stall.gain.reason", "string", "written", "Why the gain is what it is.")
 MILESTONE_COUNT: Final = _register("stall.milestone.count", "int", "written", "Verified milestones so far.")
-STATE_CHANGES: Final = _register(
-    "stall.state_changes", "int", "written", "New, deduplicated state changes so far."
-)
+STATE_CHANGES: Final = _register("stall.state_changes", "int", "written", "New, deduplicated state changes so far.")
 CALL_FINGERPRINT: Final = _register(
     "stall.call.fingerprint", "string", "written", "Fingerprint of tool and arguments, 16 hex digits."
 )
@@ -107,9 +105,7 @@ OUTCOME_FINGERPRINT: Final = _register(
 )
 CONTEXT_EPOCH: Final = _register("stall.context.epoch", "int", "written", "Context compactions so far.")
 KIND: Final = _register("stall.kind", "string", "written", "Inside a stall: loop, no_gradient or amnesia.")
-LEVEL: Final = _register(
-    "stall.level", "string", "written", "Inside a stall: notice, replan, ask_user or abandon."
-)
+LEVEL: Final = _register("stall.level", "string", "written", "Inside a stall: notice, replan, ask_user or abandon.")
 FIRST_STEP: Final = _register("stall.first_step", "int", "written", "Inside a stall: its first step.")
 EVIDENCE: Final = _register(
     "stall.evidence", "string[]", "written", "Inside a stall: what a person can check, at most 8 sentences."
@@ -120,9 +116,7 @@ EVENT_STARTED: Final = _register("stall.started", "INFO", "event", "A stall open
 EVENT_ESCALATED: Final = _register(
     "stall.escalated", "WARN, ERROR above replan", "event", "A stall reached a higher level at this step."
 )
-EVENT_ENDED: Final = _register(
-    "stall.ended", "INFO", "event", "A stall closed; `stall.end.reason` says by what."
-)
+EVENT_ENDED: Final = _register("stall.ended", "INFO", "event", "A stall closed; `stall.end.reason` says by what.")
 EVENT_MILESTONE: Final = _register(
     "stall.milestone_reached", "INFO", "event", "A verified milestone; carries the segment's length."
 )
@@ -132,6 +126,4 @@ EVENT_COMPACTED: Final = _register(
 END_REASON: Final = _register(
     "stall.end.reason", "string", "both", "Why a stall ended: gain, milestone, user_turn or run_boundary."
 )
-SEGMENT_LENGTH: Final = _register(
-    "stall.segment.length", "int", "both", "Steps between two verified milestones."
-)
+SEGMENT_LENGTH: Final = _register("stall.segment.length", "int", "both", "Steps between two verified milestones.")

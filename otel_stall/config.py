@@ -158,9 +158,7 @@ def _merge(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str
     return merged
 
 
-def _from_environ(
-    model: type[BaseModel], environ: Mapping[str, str], prefix: str = "OTEL_STALL_"
-) -> dict[str, object]:
+def _from_environ(model: type[BaseModel], environ: Mapping[str, str], prefix: str = "OTEL_STALL_") -> dict[str, object]:
     values: dict[str, object] = {}
     for name, field in model.model_fields.items():
         variable = prefix + name.upper()

@@ -128,7 +128,7 @@ def _empty(step: Step, facts: Facts, counters: Counters, config: DetectionConfig
         return Reason.CONTENT_NOT_CAPTURED
     if facts.pair_epoch is not None:
         return Reason.KNOWN_EMPTY_ANSWER
-    if step.effect in (Effect.COMMAND, Effect.OTHER, Effect.CHECK) and (step.zero_length or step.signs.acknowledged):
+    if step.may_mutate:
         return Reason.ACKNOWLEDGEMENT
     if counters.empties >= config.empty_answers:
         return Reason.TOO_MANY_EMPTY_ANSWERS
@@ -155,7 +155,7 @@ def _range(step: Step, facts: Facts, _c: Counters, config: DetectionConfig) -> R
     if step.effect is not Effect.READ or not facts.resource_read or step.window is None:
         return None
     if facts.window_shown:
-        return Reason.REREAD_UNCHANGED
+        return Reason.RANGE_SHOWN_BEFORE
     if not facts.unseen_lines:
         return None
     return Reason.NEW_RANGE if facts.ranges < config.new_ranges else Reason.TOO_MANY_RANGES

@@ -299,7 +299,7 @@ def _changed(step: Step, facts: Facts) -> bool:
         return False
     if facts.host_state_known is False:
         return True
-    return step.mutates and not step.signs.unchanged
+    return (step.mutates and not step.signs.unchanged) or (step.may_mutate and facts.pair_epoch is None)
 
 
 def _learn_state(step: Step, facts: Facts, ledger: Ledger, bounds: BoundsConfig, *, changed: bool) -> None:
@@ -319,7 +319,7 @@ def _learn_state(step: Step, facts: Facts, ledger: Ledger, bounds: BoundsConfig,
         record = ResourceRecord(record.version + 1, step.hints.content_digest, [], 0)
     if step.effect is Effect.READ and step.outcome is not None and not step.failed:
         record.ranges += bool(record.windows)
-        record.windows = [*record.windows, step.window or (1, 10**9)][-_WINDOWS:]
+        record.windows = [*record.windows, step.window or (1, max(step.lines.total, 1))][-_WINDOWS:]
     _put(ledger, ledger.resources, step.resource, record, bounds.calls)
 
 

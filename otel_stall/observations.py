@@ -160,6 +160,12 @@ class Step:
     hints: Hints = NO_HINTS
 
     @property
+    def may_mutate(self) -> bool:
+        """Whether the step, not known to mutate, may have: a command or unknown tool with nothing to show for it."""
+        silent = self.zero_length or self.signs.acknowledged or (self.effect is Effect.COMMAND and self.empty)
+        return silent and not self.failed and self.effect in (Effect.COMMAND, Effect.OTHER, Effect.CHECK)
+
+    @property
     def waits(self) -> bool:
         """Whether the agent waits: the host says so, or a polled job answers that it goes on."""
         return bool(self.hints.wait_on) or (self.signs.running and not self.failed)

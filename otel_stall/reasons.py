@@ -59,6 +59,7 @@ class Reason(StrEnum):
     CHECK_DUE = "check_due"
     REREAD_UNCHANGED = "reread_unchanged"
     LONG_REREAD_UNCHANGED = "long_reread_unchanged"
+    RANGE_SHOWN_BEFORE = "range_shown_before"
     NEW_RANGE = "new_range"
     TOO_MANY_RANGES = "too_many_ranges"
     NOTHING_UNSEEN = "nothing_unseen"
@@ -114,6 +115,7 @@ TABLE: dict[Reason, Entry] = {
     Reason.CHECK_DUE: Entry(Gain.NONE, 0, "a known outcome, looked at once after a change"),
     Reason.REREAD_UNCHANGED: Entry(Gain.NONE, 1, "something unchanged was read again"),
     Reason.LONG_REREAD_UNCHANGED: Entry(Gain.NONE, 2, "a long text, unchanged, was read again"),
+    Reason.RANGE_SHOWN_BEFORE: Entry(Gain.NONE, 0.5, "a part of a text, unchanged, that was shown before"),
     Reason.NEW_RANGE: Entry(Gain.INFORMATION, RELIEVE, "an unread part of a known text"),
     Reason.TOO_MANY_RANGES: Entry(Gain.NONE, 0.5, "one more part of a text that does not change"),
     Reason.NOTHING_UNSEEN: Entry(Gain.NONE, 0.5, "no line that was not seen before"),
