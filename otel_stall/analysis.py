@@ -192,15 +192,13 @@ def _conversations(views: Iterable[SpanView]) -> tuple[int, dict[str, list[tuple
     traces = _traces(views)
     lineage = Lineage.of(sorted((r for trace in traces.values() for r in trace.values()), key=_order))
     spans = sum(map(len, traces.values()))
+    once = sorted((r for trace in traces.values() for r in doubles.merge(trace.values())), key=_order)
+    traces.clear()
     conversations: dict[str, list[tuple[Whose, Reading]]] = {}
-    while traces:
-        _, trace = traces.popitem()
-        for reading in doubles.merge(trace.values()):
-            if reading.record or reading.marks or reading.run_outcome:
-                own = lineage.resolve(reading)
-                conversations.setdefault(own.conversation, []).append((own, reading))
-    for of_one in conversations.values():
-        of_one.sort(key=lambda pair: _order(pair[1]))
+    for reading in once:
+        if reading.record or reading.marks or reading.run_outcome:
+            own = lineage.resolve(reading)
+            conversations.setdefault(own.conversation, []).append((own, reading))
     return spans, conversations
 
 

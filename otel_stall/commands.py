@@ -67,7 +67,8 @@ class Shell:
     `name` is the first command that says something, with its subcommand where it has one, and `shown` the
     same as it may be exported; `check` the words that identify the check in it; `target` the file it
     reads or writes, `lines` the range of lines of that file it shows; `document` the first here-document.
-    `derived` says that it writes only what a looking command shows: `git diff > a.patch`.
+    `derived` says that it writes only what a looking command shows: `git diff > a.patch`; `garbled` that a
+    command is named by punctuation or an option: `:ls`, `> python3 --version`.
     """
 
     effect: Effect = Effect.COMMAND
@@ -82,6 +83,7 @@ class Shell:
     removes: bool = False
     commits: bool = False
     derived: bool = False
+    garbled: bool = False
     noop: bool = False
 
 
@@ -106,6 +108,7 @@ def parse(command: str) -> Shell:
         document=document,
         mutates=any(each.mutates() for each in effects),
         reverts=any(_reverts(one) for one in acting),
+        garbled=any(one.head.startswith((":", ",", "}", "]", "-")) for one in acting if one.words),
         derived=document is None
         and all(_derives(one) for one, each in zip(acting, effects, strict=True) if each.mutates()),
         removes=all(_leaves_no_content(one) or not each.mutates() for one, each in zip(acting, effects, strict=True)),

@@ -21,6 +21,7 @@ Rule = Callable[[Step, Facts, Counters, DetectionConfig], Reason | None]
 
 _LONG = 20
 _FEW = 8
+_MISSING = 2
 _SMALL_SHARE = 0.25
 
 
@@ -79,7 +80,7 @@ def _note(step: Step, _f: Facts, _c: Counters, _g: DetectionConfig) -> Reason | 
 def _nothing(step: Step, _f: Facts, _c: Counters, _g: DetectionConfig) -> Reason | None:
     if step.signs.noop:
         return Reason.NO_OPERATION
-    return Reason.MALFORMED_CALL if step.signs.malformed and step.failed else None
+    return Reason.MALFORMED_CALL if step.signs.malformed else None
 
 
 def _check(step: Step, facts: Facts, _c: Counters, _g: DetectionConfig) -> Reason | None:
@@ -117,6 +118,8 @@ def _error(step: Step, facts: Facts, _c: Counters, _g: DetectionConfig) -> Reaso
         return None
     if facts.failed_before:
         return Reason.SAME_CALL_FAILING
+    if step.signs.missing and facts.missing >= _MISSING:
+        return Reason.MISSING_AGAIN
     informs = facts.unseen_lines >= 3 and 2 * facts.unseen_lines > len(step.lines.digests)
     return Reason.NEW_ERROR if not facts.error_known or informs else Reason.KNOWN_ERROR
 

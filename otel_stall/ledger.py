@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from otel_stall.config import BoundsConfig, DetectionConfig
-from otel_stall.fingerprints import combine
+from otel_stall.fingerprints import combine, digest
 from otel_stall.observations import CheckOutcome, Effect, Step
 
 __all__ = ["CallRecord", "CheckFacts", "CheckRecord", "Facts", "Ledger", "ResourceRecord", "facts_of", "learn"]
@@ -60,6 +60,7 @@ class Ledger:
     last_state: int = 0
     last_host_state: str = ""
     due: bool = True
+    missing: int = 0
     calls: dict[int, CallRecord] = field(default_factory=dict)
     pairs: dict[int, int] = field(default_factory=dict)
     outcomes: dict[int, int] = field(default_factory=dict)
@@ -103,6 +104,7 @@ class Facts:
     host_state_known: bool | None = None
     milestone_known: bool = False
     error_known: bool = False
+    missing: int = 0
     check: CheckFacts | None = None
     resource_read: bool = False
     window_shown: bool = False
@@ -149,6 +151,7 @@ def facts_of(step: Step, ledger: Ledger, config: DetectionConfig) -> Facts:
         host_state_known=_host_state_known(step, ledger),
         milestone_known=combine("milestone", step.hints.milestone) in ledger.milestones,
         error_known=step.error is not None and combine(step.act, step.error) in ledger.errors,
+        missing=ledger.missing,
         check=_check_facts(step.check, ledger) if step.check else None,
         resource_read=_resource_read(step, resource),
         window_shown=_window_shown(step, resource),
@@ -259,7 +262,7 @@ def _similar_empty(step: Step, ledger: Ledger) -> bool:
 
 def _mostly_silent(step: Step, ledger: Ledger) -> bool:
     """Return whether this tool's results are mostly of zero length: then they are not captured, not empty."""
-    total, silent = ledger.lengths.get(step.act, (0, 0))
+    total, silent = ledger.lengths.get(digest(step.tool), (0, 0))
     return step.zero_length and step.exit_code is None and total >= 4 and silent * 2 > total
 
 
@@ -287,9 +290,10 @@ def learn(step: Step, facts: Facts, ledger: Ledger, bounds: BoundsConfig) -> Non
     if step.check is not None:
         _learn_check(step.check, ledger, bounds)
     _learn_searches(step, ledger)
-    total, silent = ledger.lengths.get(step.act, (0, 0))
+    total, silent = ledger.lengths.get(digest(step.tool), (0, 0))
     if step.outcome is not None:
-        _put(ledger, ledger.lengths, step.act, (total + 1, silent + step.zero_length), calls)
+        _put(ledger, ledger.lengths, digest(step.tool), (total + 1, silent + step.zero_length), calls)
+    ledger.missing = 0 if changed else ledger.missing + step.signs.missing
     ledger.due = changed or (ledger.due and step.effect not in (Effect.CHECK, Effect.COMMAND))
 
 

@@ -8,7 +8,7 @@ from otel_stall.calls import Reading, ToolCall
 from otel_stall.config import StallConfig
 from otel_stall.conversations import Lane, Lanes
 from otel_stall.fold import fold
-from otel_stall.observations import HostMilestone, Observation, RunBoundary
+from otel_stall.observations import Compaction, HostMilestone, Observation, RunBoundary
 from otel_stall.steps import observation
 from otel_stall.verdicts import Judged
 
@@ -104,6 +104,8 @@ class Monitor:
 
 
 def _observations(reading: Reading, observed: Observation | None) -> Iterator[Observation]:
+    if isinstance(reading.record, ToolCall) and reading.record.hints.compaction:
+        yield Compaction("stall.compaction")
     for mark in reading.marks:
         yield HostMilestone(mark.milestone, mark.evidence)
     if observed is not None:

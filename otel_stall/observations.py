@@ -103,7 +103,8 @@ class Signs:
     `noop`: a shell line that does nothing. `malformed`: the host or the shell refused it as broken.
     `unchanged`: the answer says that nothing was changed. `running`: a polled job goes on. `done`: the
     model declares that the work is done, by a tool or a to-do list all ticked. `commits`: a commit, push
-    or pull request. `acknowledged`: the answer is a bare receipt.
+    or pull request. `acknowledged`: the answer is a bare receipt. `missing`: a command, module or file
+    that the call needs is not there.
     """
 
     noop: bool = False
@@ -113,6 +114,7 @@ class Signs:
     done: bool = False
     commits: bool = False
     acknowledged: bool = False
+    missing: bool = False
 
 
 NO_SIGNS = Signs()

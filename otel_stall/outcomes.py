@@ -15,6 +15,7 @@ __all__ = [
     "exit_code_in",
     "is_acknowledgement",
     "is_empty",
+    "is_missing",
     "is_refusal",
     "is_unchanged",
     "result_text",
@@ -66,6 +67,11 @@ _ABSENT = re.compile(
     r"unknown function|no tool named",
     re.IGNORECASE,
 )
+_MISSING = re.compile(
+    r"command not found|no such file or directory|no module named|modulenotfounderror|not installed|"
+    r"is not recognized as an internal|executable file not found",
+    re.IGNORECASE,
+)
 _UNCHANGED = re.compile(
     r"unchanged|no changes?\b|nothing to (?:do|apply|commit|change|update)|"
     r"already (?:exists|satisfied|up[ -]to[ -]date|installed|applied)|everything up-to-date|up to date|"
@@ -77,10 +83,12 @@ _RUNNING = re.compile(
     re.IGNORECASE,
 )
 _EMPTY = re.compile(
-    r"(?:\[\]|\{\}|null|none|\(?no (?:match(?:es)?|results?|files?|output|content|data|entries|items|hits)"
-    r"(?: (?:were )?found| for .{0,120})?\)?|0 (?:results?|matches|files|hits|items|rows)(?: found)?|nothing found|"
-    r"found 0 (?:results?|matches|files)|empty(?: (?:set|list|result))?|<output>\s{0,8}</output>|"
-    r"tool ran without output or errors|\(?no output\)?|\(?empty\)?|not found)[.!]?",
+    r"(?:\[\]|\{\}|null|none|"
+    r"\(?no (?:\w{1,20} ){0,2}(?:match(?:es)?|results?|files?|output|content|data|entries|items|hits)"
+    r"(?: (?:were )?found| for .{0,120})?\)?|(?:\w{1,20} ){0,3}not found(?: \w{1,20}){0,2}|"
+    r"\(\w{1,20} completed with no output\)|0 (?:results?|matches|files|hits|items|rows)(?: found)?|"
+    r"nothing found|found 0 (?:results?|matches|files)|empty(?: (?:set|list|result))?|"
+    r"<output>\s{0,8}</output>|tool ran without output or errors|\(?no output\)?|\(?empty\)?)[.!]?",
     re.IGNORECASE,
 )
 _ACKNOWLEDGED = re.compile(
@@ -146,6 +154,11 @@ def is_refusal(text: str) -> bool:
 def says_absent(text: str) -> bool:
     """Return whether the result says that the tool itself does not exist."""
     return len(text) < _HEAD and _ABSENT.search(text) is not None
+
+
+def is_missing(text: str) -> bool:
+    """Return whether a failure is that something is not there: a command, a module, a file."""
+    return _MISSING.search(error_line(text)[:_HEAD]) is not None
 
 
 def is_unchanged(text: str) -> bool:

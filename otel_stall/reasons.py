@@ -47,6 +47,7 @@ class Reason(StrEnum):
     REMOVED = "removed"
     SAME_CALL_FAILING = "same_call_failing"
     NEW_ERROR = "new_error"
+    MISSING_AGAIN = "missing_again"
     KNOWN_ERROR = "known_error"
     ACKNOWLEDGEMENT = "acknowledgement"
     EMPTY_ANSWER = "empty_answer"
@@ -103,6 +104,7 @@ TABLE: dict[Reason, Entry] = {
     Reason.REMOVED: Entry(Gain.NEUTRAL, 0, "files were removed, made or marked"),
     Reason.SAME_CALL_FAILING: Entry(Gain.NONE, 1, "the same call failed again with nothing changed"),
     Reason.NEW_ERROR: Entry(Gain.INFORMATION, RELIEVE, "an error not seen before"),
+    Reason.MISSING_AGAIN: Entry(Gain.INFORMATION, 0.5, "one more command, module or file that is not there"),
     Reason.KNOWN_ERROR: Entry(Gain.NONE, 1, "an error of a kind seen before"),
     Reason.ACKNOWLEDGEMENT: Entry(Gain.NEUTRAL, 0, "a receipt for a new call"),
     Reason.EMPTY_ANSWER: Entry(Gain.NEUTRAL, 0.5, "an empty answer to a new question"),

@@ -34,6 +34,7 @@ from otel_stall.observations import (
 __all__ = ["observation", "step"]
 
 _MAX_NAME = 120
+_SHORT = 300
 
 
 def observation(reading: Reading) -> Observation | None:
@@ -97,14 +98,14 @@ def step(call: ToolCall) -> Step:
         exit_code=exit_code,
         empty=empty and not failed,
         zero_length=captured and not text.strip(),
-        error=_error(text) if failed and captured else None,
+        error=_error(text or call.error_message) if failed and (captured or call.error_message) else None,
         lines=lines,
         check=_check(kind, call, text, failed=failed, exit_code=exit_code) if captured else None,
         resource=_resource(call, kind),
         window=_window(call, kind),
         mutates=kind.effect.mutates() or bool(kind.shell and kind.shell.mutates),
         writing=_writing(call, kind),
-        signs=_signs(call, kind, text),
+        signs=_signs(call, kind, text, failed=failed),
         retrieval=kind.retrieval,
         query=frozenset(map(digest, asked)),
         asked=trigrams(asked) if kind.retrieval else frozenset(),
@@ -155,7 +156,7 @@ def _error(text: str) -> int:
 
 
 def _check(kind: Nature, call: ToolCall, text: str, *, failed: bool, exit_code: int | None) -> CheckOutcome | None:
-    if kind.effect is not Effect.CHECK:
+    if kind.effect is not Effect.CHECK or (failed and outcomes.is_missing(text) and len(text) < _SHORT):
         return None
     identity = kind.shell.check if kind.shell else call.tool
     return check_outcome(identity, text, failed=failed, exit_code=exit_code)
@@ -220,16 +221,31 @@ def _writing(call: ToolCall, kind: Nature) -> Writing:
     )
 
 
-def _signs(call: ToolCall, kind: Nature, text: str) -> Signs:
+_GARBLED = (":", "}", ",", "]", ">")
+
+
+def _is_garbled(call: ToolCall, kind: Nature) -> bool:
+    """Return whether what the call is about begins with punctuation, as where a template leaked into it."""
+    if call.arguments.capture is not Capture.CAPTURED:
+        return False
+    if kind.shell is not None:
+        return kind.shell.garbled
+    arguments = call.arguments.value
+    about = argument(arguments, (*effects.PATH_KEYS, "query", "q", "prompt", "task_id", "id"))
+    return about.startswith(_GARBLED)
+
+
+def _signs(call: ToolCall, kind: Nature, text: str, *, failed: bool) -> Signs:
     shell = kind.shell
     return Signs(
         noop=bool(shell and shell.noop and call.arguments.capture is Capture.CAPTURED),
-        malformed=bool(text) and kind.effect is not Effect.CHECK and outcomes.is_refusal(text),
+        malformed=_is_garbled(call, kind) or (failed and kind.effect is not Effect.CHECK and outcomes.is_refusal(text)),
         unchanged=bool(text) and outcomes.is_unchanged(text),
         running=kind.polls and outcomes.says_running(text),
         done=kind.declares_done or _todo_done(call.arguments.value, kind),
         commits=bool(shell and shell.commits),
         acknowledged=outcomes.is_acknowledgement(text),
+        missing=failed and outcomes.is_missing(text),
     )
 
 
