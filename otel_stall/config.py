@@ -21,7 +21,7 @@ _LOG = logging.getLogger("otel_stall")
 
 Steps = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
-Weight = Annotated[float, Field(gt=0)]
+Weight = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class _Settings(BaseModel):
@@ -122,7 +122,7 @@ class StallConfig(_Settings):
 
         try:
             content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-        except (OSError, yaml.YAMLError) as error:
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
             raise ConfigError(str(path), f"cannot be read: {error}") from error
         if content is not None and not isinstance(content, dict):
             raise ConfigError(str(path), "must be a mapping of settings")
