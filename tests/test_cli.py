@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -262,6 +263,21 @@ class TestExitStatus:
             child.stdout.read(10)
             child.stdout.close()
             assert (child.wait(timeout=60), child.stderr.read()) == (0, b"")
+
+    def test_an_interrupt(self, tmp_path: Path) -> None:
+        """Ctrl-C ends the run without a traceback, with the status that shells give it."""
+        with subprocess.Popen(
+            [sys.executable, "-m", "otel_stall", "analyze", "-"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as child:
+            assert child.stdin is not None
+            child.stdin.write(request(*healthy("c")).encode() * 200)
+            child.stdin.flush()  # more than a pipe holds: it is being read by now
+            child.send_signal(signal.SIGINT)
+            out, err = child.communicate(timeout=60)
+        assert (child.returncode, out, err.strip()) == (130, b"", b"")
 
 
 class TestImports:

@@ -157,6 +157,26 @@ DUMPED = SpanView(
 )
 
 
+class TestRecordings:
+    def test_an_export_of_a_host(self) -> None:
+        """What a JavaScript host sent to a collector is read as it stands."""
+        names, problems = read(FIXTURES / "host.traces.json")
+        assert (names, problems.count) == (["shell", "shell", "read_file", "gpt", "demo-agent"], 0)
+
+    def test_a_recorded_dump(self) -> None:
+        """Spans of a Python host under `spans`, with the scope and what was seen at the start beside them."""
+        problems = Problems()
+        views = list(read_paths([FIXTURES / "dumped.json"], problems=problems))
+        assert problems.count == 0
+        assert [(view.name, view.scope, view.kind) for view in views] == [
+            ("MCP send initialize", "mcp-python-sdk", "CLIENT"),
+            ("execute_tool read_file", "host", "INTERNAL"),
+            ("MCP send tools/call read_file", "mcp-python-sdk", "CLIENT"),
+            ("MCP send tools/list", "mcp-python-sdk", "CLIENT"),
+            ("MCP send tools/call boom", "mcp-python-sdk", "CLIENT"),
+        ]
+
+
 class TestDumpedSpans:
     @pytest.mark.parametrize("scope", ["scope", {"name": "scope", "version": "1"}])
     def test_every_field_is_read(self, scope: object) -> None:
