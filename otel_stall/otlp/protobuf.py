@@ -170,29 +170,31 @@ def _span(span: Span) -> dict[str, object]:
         endTimeUnixNano=_nanos(span.end_time_unix_nano),
         attributes=_pairs(span.attributes),
         droppedAttributesCount=span.dropped_attributes_count,
-        events=[
-            _drop_empty(
-                timeUnixNano=_nanos(event.time_unix_nano),
-                name=event.name,
-                attributes=_pairs(event.attributes),
-                droppedAttributesCount=event.dropped_attributes_count,
-            )
-            for event in span.events
-        ],
+        events=[_event(event) for event in span.events],
         droppedEventsCount=span.dropped_events_count,
-        links=[
-            _drop_empty(
-                traceId=link.trace_id.hex(),
-                spanId=link.span_id.hex(),
-                traceState=link.trace_state,
-                attributes=_pairs(link.attributes),
-                droppedAttributesCount=link.dropped_attributes_count,
-                flags=link.flags,
-            )
-            for link in span.links
-        ],
+        links=[_link(link) for link in span.links],
         droppedLinksCount=span.dropped_links_count,
         status=_drop_empty(message=span.status.message, code=int(span.status.code)),
+    )
+
+
+def _event(event: Span.Event) -> dict[str, object]:
+    return _drop_empty(
+        timeUnixNano=_nanos(event.time_unix_nano),
+        name=event.name,
+        attributes=_pairs(event.attributes),
+        droppedAttributesCount=event.dropped_attributes_count,
+    )
+
+
+def _link(link: Span.Link) -> dict[str, object]:
+    return _drop_empty(
+        traceId=link.trace_id.hex(),
+        spanId=link.span_id.hex(),
+        traceState=link.trace_state,
+        attributes=_pairs(link.attributes),
+        droppedAttributesCount=link.dropped_attributes_count,
+        flags=link.flags,
     )
 
 
