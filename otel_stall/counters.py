@@ -9,7 +9,7 @@ from otel_stall.observations import Effect, Step
 from otel_stall.reasons import CLEAR, RELIEVE, TABLE, Reason
 from otel_stall.verdicts import Gain
 
-__all__ = ["Counters", "advance", "after_user_turn", "reacquire", "waste"]
+__all__ = ["Counters", "advance", "after_user_turn", "reacquire", "repeat_text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +54,41 @@ def advance(before: Counters, step: Step, reason: Reason, config: DetectionConfi
     number = before.step + 1
     verified = gain is Gain.MILESTONE
     strong = verified and reason is not Reason.IRREVERSIBLE_EFFECT
-    counters = replace(
-        before,
+    dry, dry_since = _moved(before.dry, before.dry_since, _dry(gain, strong=strong), number)
+    flat, flat_since = _moved(before.flat, before.flat_since, _flat(gain, reason, strong=strong), number)
+    thin, thin_since = _moved(before.thin, before.thin_since, _thin(step, reason), number)
+    score, waste_since = _score(before, reason, number, config)
+    done, after_done, done_since = _after_done(before, step, reason, number)
+    return Counters(
         step=number,
         distance=0 if verified else before.distance + (reason not in _UNCOUNTED),
-        milestones=before.milestones + verified,
-        state_changes=before.state_changes + (gain is Gain.STATE),
+        dry=dry,
+        flat=flat,
+        thin=thin,
+        reacquired=before.reacquired,
+        waste=score,
+        after_done=after_done,
+        done=done,
+        dry_since=dry_since,
+        flat_since=flat_since,
+        thin_since=thin_since,
+        reacquired_since=before.reacquired_since,
+        waste_since=waste_since,
+        done_since=done_since,
         waits=before.waits + 1 if step.waits else 0,
         empties=_empties(before, reason),
-        idle_compactions=0,
+        milestones=before.milestones + verified,
+        state_changes=before.state_changes + (gain is Gain.STATE),
     )
-    counters = _dry(counters, gain, number, strong=strong)
-    counters = _flat(counters, gain, reason, number, strong=strong)
-    counters = _thin(counters, step, reason, number)
-    counters = waste(counters, reason, number, config)
-    return _after_done(counters, step, reason, number)
+
+
+def _moved(count: int, since: int, up: bool | None, number: int) -> tuple[int, int]:
+    """Return a count and the step it began at: one more, back at zero, or as it was (None)."""
+    if up is None:
+        return count, since
+    if not up:
+        return 0, since
+    return count + 1, since if count else number
 
 
 def _empties(before: Counters, reason: Reason) -> int:
@@ -77,46 +97,45 @@ def _empties(before: Counters, reason: Reason) -> int:
     return before.empties if reason in (Reason.WAITING, Reason.INFRASTRUCTURE, Reason.NEW_THOUGHT) else 0
 
 
-def _dry(counters: Counters, gain: Gain, number: int, *, strong: bool) -> Counters:
+def _dry(gain: Gain, *, strong: bool) -> bool | None:
     if gain is Gain.NONE:
-        return replace(counters, dry=counters.dry + 1, dry_since=counters.dry_since if counters.dry else number)
-    if strong or gain in (Gain.VERIFICATION, Gain.STATE, Gain.INFORMATION):
-        return replace(counters, dry=0)
-    return counters
+        return True
+    return False if strong or gain in (Gain.VERIFICATION, Gain.STATE, Gain.INFORMATION) else None
 
 
-def _flat(counters: Counters, gain: Gain, reason: Reason, number: int, *, strong: bool) -> Counters:
+def _flat(gain: Gain, reason: Reason, *, strong: bool) -> bool | None:
     if reason in _FLAT:
-        return replace(counters, flat=counters.flat + 1, flat_since=counters.flat_since if counters.flat else number)
-    return replace(counters, flat=0) if strong or gain is Gain.VERIFICATION else counters
+        return True
+    return False if strong or gain is Gain.VERIFICATION else None
 
 
-def _thin(counters: Counters, step: Step, reason: Reason, number: int) -> Counters:
+def _thin(step: Step, reason: Reason) -> bool | None:
     if reason is Reason.THIN_SEARCH:
-        return replace(counters, thin=counters.thin + 1, thin_since=counters.thin_since if counters.thin else number)
-    return replace(counters, thin=0) if step.retrieval and step.words else counters
+        return True
+    return False if step.retrieval and step.words else None
 
 
-def waste(counters: Counters, reason: Reason, number: int, config: DetectionConfig) -> Counters:
-    """Return the counters with the waste score moved by a reason."""
+def _score(before: Counters, reason: Reason, number: int, config: DetectionConfig) -> tuple[float, int]:
     move = TABLE[reason].waste
     if move == CLEAR:
-        return replace(counters, waste=0.0)
+        return 0.0, before.waste_since
     if move == RELIEVE:
-        return replace(counters, waste=max(0.0, counters.waste - config.waste_relief))
-    since = counters.waste_since if counters.waste else number
-    return replace(counters, waste=counters.waste + move, waste_since=since)
+        return max(0.0, before.waste - config.waste_relief), before.waste_since
+    return before.waste + move, before.waste_since if before.waste else number
 
 
-def _after_done(counters: Counters, step: Step, reason: Reason, number: int) -> Counters:
-    """A commit, a declared completion or a to-do list all ticked starts the count; going on with the work ends it."""
+def _after_done(before: Counters, step: Step, reason: Reason, number: int) -> tuple[bool, int, int]:
+    """Return whether the work is done, the steps since, and the step that count began at.
+
+    A commit, a declared completion or a to-do list all ticked starts the count; going on with the work ends it.
+    """
     declares = not step.failed and (step.signs.done or (step.signs.commits and reason is Reason.IRREVERSIBLE_EFFECT))
-    if counters.done and _is_work(step, reason):
-        return replace(counters, done=declares, after_done=0, done_since=number)
-    if counters.done and reason is not Reason.WAITING:
-        since = counters.done_since if counters.after_done else number
-        return replace(counters, after_done=counters.after_done + 1, done_since=since)
-    return replace(counters, done=counters.done or declares)
+    if not before.done:
+        return declares, before.after_done, before.done_since
+    if _is_work(step, reason):
+        return declares, 0, number
+    after, since = _moved(before.after_done, before.done_since, None if reason is Reason.WAITING else True, number)
+    return True, after, since
 
 
 def _is_work(step: Step, reason: Reason) -> bool:
@@ -124,6 +143,14 @@ def _is_work(step: Step, reason: Reason) -> bool:
     if TABLE[reason].gain in (Gain.VERIFICATION, Gain.MILESTONE) and reason is not Reason.CHANGE_CONFIRMED:
         return True
     return TABLE[reason].gain is Gain.STATE and not step.writing.aside and step.effect is not Effect.MESSAGE
+
+
+def repeat_text(before: Counters, config: DetectionConfig) -> Counters:
+    """Return the counters after a model turn that repeated its text: a step without gain and without number."""
+    number = max(before.step, 1)
+    dry, dry_since = _moved(before.dry, before.dry_since, True, number)
+    score, waste_since = _score(before, Reason.REPEATED_TEXT, number, config)
+    return replace(before, dry=dry, dry_since=dry_since, waste=score, waste_since=waste_since)
 
 
 def reacquire(counters: Counters, *, again: bool, gain: Gain) -> Counters:

@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from otel_stall.config import StallConfig
 from otel_stall.conversations import Lane, Turn
-from otel_stall.counters import Counters, advance, after_user_turn, reacquire, waste
+from otel_stall.counters import Counters, advance, after_user_turn, reacquire, repeat_text
 from otel_stall.fingerprints import combine
 from otel_stall.gains import reason_of
 from otel_stall.ledger import Facts, Ledger, facts_of, learn
-from otel_stall.loops import InputSide, LoopRun, extend_loop, observe_inputs, repeat_text
+from otel_stall.loops import InputSide, LoopRun, extend_loop, go_round, observe_inputs
 from otel_stall.milestones import declared_milestone, milestone_of
 from otel_stall.observations import (
     Compaction,
@@ -143,14 +143,8 @@ def _shrunk(turn: Turn, seen: ModelTurn) -> bool:
 
 def _repeated_text(lane: Lane, text: int, config: StallConfig) -> Verdict:
     """A model turn that repeats its text and calls nothing is a step without gain and without number."""
-    c = lane.counters
-    lane.counters = waste(
-        replace(c, dry=c.dry + 1, dry_since=c.dry_since if c.dry else max(c.step, 1)),
-        Reason.REPEATED_TEXT,
-        max(c.step, 1),
-        config.detection,
-    )
-    lane.loop = repeat_text(lane.loop, combine("text", text), max(c.step, 1))
+    lane.counters = repeat_text(lane.counters, config.detection)
+    lane.loop = go_round(lane.loop, combine("text", text), max(lane.counters.step, 1))
     return _verdict(lane, config, Reason.REPEATED_TEXT)
 
 

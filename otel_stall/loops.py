@@ -14,7 +14,7 @@ from otel_stall.observations import Effect, Step
 from otel_stall.reasons import TABLE, Reason
 from otel_stall.verdicts import Gain, InputTiers
 
-__all__ = ["InputSide", "LoopRun", "extend_loop", "observe_inputs", "repeat_text"]
+__all__ = ["InputSide", "LoopRun", "extend_loop", "go_round", "observe_inputs"]
 
 _MAX_PAIRS = 64
 _PERIODS = range(2, 6)
@@ -54,30 +54,28 @@ def extend_loop(run: LoopRun, step: Step, facts: Facts, reason: Reason, number: 
     if reason in _NEITHER or step.effect is Effect.WAIT:
         return run
     if reason in _HIDDEN_MUTATION or TABLE[reason].gain in (Gain.MILESTONE, Gain.STATE, Gain.VERIFICATION):
-        return replace(run, length=0, pairs=())
+        return _ended(run)
     if step.effect in (Effect.COMMAND, Effect.CHECK) and facts.pair_epoch is not None and not facts.exact_repeat:
         return run
     pair = pair_of(step)
-    return _known(run, pair, number) if pair is not None and facts.pair_epoch is not None else _ended(run)
+    return go_round(run, pair, number) if pair is not None and facts.pair_epoch is not None else _ended(run)
 
 
-def repeat_text(run: LoopRun, text: int, number: int) -> LoopRun:
-    """Return the run after a model turn that repeated its text and called nothing."""
-    return _known(run, text, number)
-
-
-def _known(run: LoopRun, pair: int, number: int) -> LoopRun:
+def go_round(run: LoopRun, pair: int, number: int) -> LoopRun:
+    """Return the run one longer, over a pair that is known."""
     pairs = run.pairs if pair in run.pairs else (*run.pairs, pair)[:_MAX_PAIRS]
     return replace(run, length=run.length + 1, pairs=pairs, since=run.since if run.length else number)
 
 
 def _ended(run: LoopRun) -> LoopRun:
+    if not run.length:
+        return run
     return replace(run, length=0, pairs=())
 
 
 def _blind(run: LoopRun, step: Step, number: int) -> LoopRun:
     if step.outcome is not None or step.signature is None:
-        return replace(run, blind=0, blind_call=None)
+        return replace(run, blind=0, blind_call=None) if run.blind else run
     if step.signature == run.blind_call:
         return replace(run, blind=run.blind + 1)
     return replace(run, blind=1, blind_call=step.signature, blind_since=number)

@@ -44,12 +44,10 @@ def decide(
     scene: Scene, open_stall: OpenStall | None, closed: ClosedStall | None, config: DetectionConfig
 ) -> tuple[OpenStall | None, ClosedStall | None, tuple[Changed, ...]]:
     """Return the stall that is open after an observation, the last closed one, and what changed. Pure."""
-    reached = {t: since for t, (value, since, least) in _triggers(scene, config).items() if value >= least}
-    holding = tuple(
-        trigger
-        for trigger, (value, _, _) in _triggers(scene, config).items()
-        if trigger in reached or (open_stall is not None and trigger in open_stall.triggers and value > 0)
-    )
+    counts = _triggers(scene, config)
+    reached = {trigger: since for trigger, (value, since, least) in counts.items() if value >= least}
+    held = open_stall.triggers if open_stall is not None else ()
+    holding = tuple(one for one, (value, _, _) in counts.items() if one in reached or (one in held and value > 0))
     if not holding:
         if open_stall is None:
             return None, closed, ()

@@ -82,8 +82,8 @@ def step(call: ToolCall) -> Step:
     same, lines = outcome(text) if captured else (None, NO_LINES)
     if captured and kind.effect is Effect.SEARCH:
         same = outcome_digest(unordered(text))
-    empty = captured and outcomes.is_empty(text)
-    asked = _asked(call.arguments)
+    empty = captured and not failed and outcomes.is_empty(text)
+    asked = _asked(call.arguments) if empty or kind.retrieval else []
     return Step(
         tool=call.tool[:_MAX_NAME],
         effect=kind.effect,
@@ -96,7 +96,7 @@ def step(call: ToolCall) -> Step:
         result=result.capture,
         failed=failed,
         exit_code=exit_code,
-        empty=empty and not failed,
+        empty=empty,
         zero_length=captured and not text.strip(),
         error=_error(text or call.error_message) if failed and (captured or call.error_message) else None,
         lines=lines,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from otel_stall.config import DetectionConfig
-from otel_stall.counters import Counters, advance, after_user_turn, reacquire, waste
+from otel_stall.counters import Counters, advance, after_user_turn, reacquire
 from otel_stall.observations import Effect, Signs, Step, Writing
 from otel_stall.reasons import TABLE, Reason
 from otel_stall.verdicts import Gain
@@ -94,15 +94,15 @@ class TestWaste:
     )
     def test_is_a_leaky_score(self, reason: Reason, score: float) -> None:
         """Verified gain and changes clear it, information takes some off, the rest adds its weight."""
-        assert waste(BEFORE, reason, 11, RULES).waste == score
+        assert advance(BEFORE, STEP, reason, RULES).waste == score
 
     def test_is_never_below_zero(self) -> None:
         """Information cannot be saved up."""
-        assert waste(replace(BEFORE, waste=1.0), Reason.UNSEEN_CONTENT, 11, RULES).waste == 0.0
+        assert advance(replace(BEFORE, waste=1.0), STEP, Reason.UNSEEN_CONTENT, RULES).waste == 0.0
 
     def test_relief_is_a_setting(self) -> None:
         """`waste_relief` says how much an informative step takes off."""
-        assert waste(BEFORE, Reason.UNSEEN_CONTENT, 11, DetectionConfig(waste_relief=0.5)).waste == 2.5
+        assert advance(BEFORE, STEP, Reason.UNSEEN_CONTENT, DetectionConfig(waste_relief=0.5)).waste == 2.5
 
 
 class TestAfterDone:

@@ -6,7 +6,7 @@ import pytest
 
 from otel_stall.config import DetectionConfig
 from otel_stall.ledger import Facts
-from otel_stall.loops import InputSide, LoopRun, extend_loop, observe_inputs, repeat_text
+from otel_stall.loops import InputSide, LoopRun, extend_loop, go_round, observe_inputs
 from otel_stall.observations import Effect, Step
 from otel_stall.reasons import Reason
 from otel_stall.verdicts import InputTiers
@@ -87,7 +87,7 @@ class TestExtending:
         """A model that says the same and calls nothing goes round."""
         run = LoopRun()
         for number in range(1, 4):
-            run = repeat_text(run, 99, number)
+            run = go_round(run, 99, number)
 
         assert run.complete(3, 2)
 
