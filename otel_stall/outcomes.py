@@ -30,10 +30,23 @@ _MAX_DEPTH = 16
 _TEXT_KEYS = ("stdout", "output", "stderr", "text", "content", "result", "message", "error")
 _FIELDS = frozenset({*_TEXT_KEYS, "exit_code", "returncode", "status"})
 
-_EXIT_CODE = re.compile(
+
+class _Phrases:
+    """A pattern that is tried only where one of its words occurs: most texts hold none of them."""
+
+    def __init__(self, words: str, pattern: str) -> None:
+        self._words = tuple(words.split("|"))
+        self._pattern = re.compile(pattern, re.IGNORECASE)
+
+    def search(self, text: str) -> re.Match[str] | None:
+        low = text.lower()
+        return self._pattern.search(text) if any(word in low for word in self._words) else None
+
+
+_EXIT_CODE = _Phrases(
+    "exit|returncode",
     r"(?:\[?exit code:? ?|exited with (?:code |status )|<returncode>|returned non-zero exit status |"
     r"exit status:? ?|\(exit code |Process exited with code )(-?[0-9]{1,10})",
-    re.IGNORECASE,
 )
 _FAILED_HEAD = re.compile(
     r"\s{0,20}(?:<[a-z_]{1,30}>\s{0,4})?[\"'\[{(]{0,3}"
@@ -44,12 +57,13 @@ _FAILED_HEAD = re.compile(
     r"inputvalidationerror|usage error)",
     re.IGNORECASE,
 )
-_FAILED_ANYWHERE = re.compile(
+_FAILED_ANYWHERE = _Phrases(
+    "replacement|verbatim|not found|exist|no changes|been read|is not a valid|find the|unique|"
+    "multiple occ|not apply|hunk|patch failed|no match",
     r"no replacement was performed|did not appear verbatim|string to replace not found|file does not exist|"
     r"no changes were made|has not been read yet|old_string not found|no match(?:es)? found for the search block|"
     r"is not a valid|does not exist|could not find the (?:text|string)|text not found|search text not found|"
     r"must be unique|multiple occurrences|patch does not apply|hunk #?[0-9]{0,4} ?failed|patch failed",
-    re.IGNORECASE,
 )
 _FAILED_LAST = re.compile(
     r"command not found|no such file or directory|permission denied|syntax error|modulenotfounderror|"
@@ -57,26 +71,28 @@ _FAILED_LAST = re.compile(
     r"^\w{2,40}(?:error|exception)\b|^error\b|^fatal:",
     re.IGNORECASE,
 )
-_REFUSAL = re.compile(
+_REFUSAL = _Phrases(
+    "exactly one|inputvalidation|always provide|format error|invalid tool|unexpected eof|"
+    "unexpected token|missing required",
     r"exactly one action|inputvalidationerror|please always provide|format error|invalid tool call|"
     r"unexpected eof while looking for|syntax error near unexpected token|missing required (?:argument|parameter)",
-    re.IGNORECASE,
 )
-_ABSENT = re.compile(
+_ABSENT = _Phrases(
+    "tool|function",
     r"no such tool|unknown tool|tool (?:\S{1,80} )?(?:not found|does not exist|is not available|not registered)|"
     r"unknown function|no tool named",
-    re.IGNORECASE,
 )
-_MISSING = re.compile(
+_MISSING = _Phrases(
+    "not found|no such file|no module|modulenotfound|not installed|not recognized",
     r"command not found|no such file or directory|no module named|modulenotfounderror|not installed|"
     r"is not recognized as an internal|executable file not found",
-    re.IGNORECASE,
 )
-_UNCHANGED = re.compile(
+_UNCHANGED = _Phrases(
+    "unchanged|no change|nothing to|already|up-to-date|up to date|newly installed|not modified|"
+    "identical|same content|no effect",
     r"unchanged|no changes?\b|nothing to (?:do|apply|commit|change|update)|"
     r"already (?:exists|satisfied|up[ -]to[ -]date|installed|applied)|everything up-to-date|up to date|"
     r"0 newly installed|not modified|identical|same content|no effect\b",
-    re.IGNORECASE,
 )
 _RUNNING = re.compile(
     r"\b(?:running|in[ _-]progress|pending|queued|not ready|waiting|still |building|processing|starting|scheduled)",
