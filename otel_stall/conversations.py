@@ -63,17 +63,26 @@ class Lane:
     closed: ClosedStall | None = None
     spans: dict[str, None] = field(default_factory=dict)
 
-    def dump(self) -> bytes:
-        """Return the lane as JSON; `load` gives back an equal one."""
-        return _adapter().dump_json(self)
+    def dump(self) -> str:
+        """Return the lane as JSON: equal lanes give equal texts, and `load` gives back an equal lane."""
+        return json.dumps(_plain(self), default=sorted)
 
     @staticmethod
     def load(data: bytes | str) -> Lane:
         """Return the lane of a dump; raises SnapshotError where it is damaged."""
         try:
-            return _adapter().validate_json(data)
-        except ValueError as error:
+            return _loaded(json.loads(data))
+        except (ValueError, RecursionError) as error:
             raise SnapshotError(f"the state of a lane cannot be read: {type(error).__name__}") from None
+
+
+def _plain(lane: Lane) -> object:
+    """Return a lane as values of JSON, but for its sets: `json` takes them sorted, and lone surrogates as they are."""
+    return _adapter().dump_python(lane)
+
+
+def _loaded(state: object) -> Lane:
+    return _adapter().validate_python(state)
 
 
 @cache
@@ -104,9 +113,13 @@ class Lanes:
         """Return a lane without counting it as used, None where it is not known."""
         return self._lanes.get(key)
 
-    def use(self, key: LaneKey) -> Lane:
-        """Return the lane of a key, new where it was not known, as the one used last."""
+    def use(self, key: LaneKey, now_ns: int = 0) -> Lane:
+        """Return the lane of a key, new where it was not known or idle for too long, as the one used last."""
         lane = self._lanes.get(key)
+        if lane is not None and lane.last_end_ns < self._limit(now_ns):
+            del self._lanes[key]
+            self.evicted += 1
+            lane = None
         if lane is None:
             lane = self._lanes[key] = Lane()
             if len(self._lanes) > self._bounds.conversations:
@@ -118,13 +131,16 @@ class Lanes:
 
     def expire(self, now_ns: int) -> None:
         """Drop the lanes whose last step is longer ago than `idle_seconds`, oldest first."""
-        limit = now_ns - int(self._bounds.idle_seconds * 1e9)
+        limit = self._limit(now_ns)
         while self._lanes:
             key, lane = next(iter(self._lanes.items()))
             if lane.last_end_ns >= limit:
                 return
             del self._lanes[key]
             self.evicted += 1
+
+    def _limit(self, now_ns: int) -> int:
+        return now_ns - int(self._bounds.idle_seconds * 1e9)
 
     def rename(self, old: str, new: str) -> None:
         """Move the lanes of a provisional conversation to its real one, where none is there yet."""
@@ -134,8 +150,8 @@ class Lanes:
 
     def snapshot(self) -> str:
         """Return all lanes as one JSON text."""
-        lanes = [[*key, json.loads(lane.dump())] for key, lane in self._lanes.items()]
-        return json.dumps({"version": SNAPSHOT_VERSION, "lanes": lanes})
+        lanes = [[*key, _plain(lane)] for key, lane in self._lanes.items()]
+        return json.dumps({"version": SNAPSHOT_VERSION, "lanes": lanes}, default=sorted)
 
     def restore(self, snapshot: str) -> None:
         """Replace all lanes by those of a snapshot; raises SnapshotError and changes nothing where it cannot."""
@@ -144,9 +160,12 @@ class Lanes:
             version, listed = content["version"], content["lanes"]
             if version > SNAPSHOT_VERSION:
                 raise SnapshotError(f"the snapshot is of version {version}, this release reads {SNAPSHOT_VERSION}")
-            lanes = OrderedDict(((str(c), str(name)), Lane.load(json.dumps(state))) for c, name, state in listed)
-        except (ValueError, KeyError, TypeError) as error:
+            lanes = OrderedDict(((str(c), str(name)), _loaded(state)) for c, name, state in listed)
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             if isinstance(error, SnapshotError):
                 raise
             raise SnapshotError(f"the snapshot cannot be read: {type(error).__name__}") from None
         self._lanes = lanes
+        while len(self._lanes) > self._bounds.conversations:
+            self._lanes.popitem(last=False)
+            self.evicted += 1

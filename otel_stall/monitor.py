@@ -46,10 +46,12 @@ class Monitor:
         listed = list(_observations(reading, observed))
         if not listed:
             return ()
-        state = self.lanes.use((conversation, lane))
-        if not _first_time(state, reading):
+        known = self.lanes.get((conversation, lane))
+        if known is not None and _span_of(reading) in known.spans:
             return ()
         self._expire(reading.end_ns)
+        state = self.lanes.use((conversation, lane), reading.end_ns)
+        _remember(state, reading)
         self._admit(state, reading, agent, step=isinstance(reading.record, ToolCall))
         judged = []
         for one in _with_boundary(state, reading, listed):
@@ -121,11 +123,11 @@ def _with_boundary(state: Lane, reading: Reading, listed: list[Observation]) -> 
     yield from listed
 
 
-def _first_time(state: Lane, reading: Reading) -> bool:
-    key = f"{reading.trace_id}{reading.span_id}"
-    if key in state.spans:
-        return False
-    state.spans[key] = None
+def _span_of(reading: Reading) -> str:
+    return f"{reading.trace_id}{reading.span_id}"
+
+
+def _remember(state: Lane, reading: Reading) -> None:
+    state.spans[_span_of(reading)] = None
     if len(state.spans) > _MAX_SPANS:
         del state.spans[next(iter(state.spans))]
-    return True

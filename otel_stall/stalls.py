@@ -91,7 +91,10 @@ def _opened(scene: Scene, first_step: int, closed: ClosedStall | None, config: D
     entries = _within(scene.recent, first_step)
     calls = frozenset(entry.call for entry in entries if entry.call is not None)
     if closed is not None and step - closed.stall.last_step <= config.resume_within and _common(calls, closed.calls):
-        return OpenStall(replace(closed.stall, ended=None), (), closed.calls | calls, closed.tokens_before)
+        both = closed.calls | calls
+        return OpenStall(
+            replace(closed.stall, ended=None), (), both if len(both) <= RECENT else calls, closed.tokens_before
+        )
     earlier = [entry.tokens for entry in scene.recent if entry.step < first_step and entry.tokens is not None]
     stall = Stall(
         number=scene.stall_count + 1,
