@@ -75,7 +75,9 @@ _MAY_BE_VOLATILE = re.compile(r"[0-9\x1b]")
 _QUOTED = re.compile(r"'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`")
 _NUMBER = re.compile(r"[0-9]+")
 _WORD = re.compile(r"\w{1,64}")
-_PREFIX = re.compile(r"\s{0,12}(?:[\w./~@+-]{1,200}:)?(?:[0-9]{1,9}(?:[:|\t]|->|-(?=\s|\w))){1,2}\s?")
+_PREFIX = re.compile(
+    r"\s{0,12}(?:[\w./~@+-]{0,200}\.\w{1,8}[:-](?:[0-9]{1,9}[:-])?(?:[0-9]{1,5}:)?|[0-9]{1,9}(?:→|->|[:|\t]|-(?=\s|\w)))\s?"
+)
 
 
 def digest(text: str | bytes) -> int:
