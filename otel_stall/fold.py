@@ -97,13 +97,19 @@ def _is_duplicate(turn: Turn, step: Step) -> bool:
     return False
 
 
+_EMPTY_ACTS = frozenset({Reason.NO_OPERATION, Reason.MALFORMED_CALL})
+"""What does nothing is one and the same act, however it is spelt."""
+
+
 def _entry(step: Step, facts: Facts, reason: Reason, lane: Lane, *, again: bool) -> Entry:
+    idle = reason in _EMPTY_ACTS
+    call = combine("idle") if idle else step.signature
     return Entry(
         step=lane.counters.step,
         command=step.command,
         reason=reason,
-        call=step.signature,
-        repeated=facts.call_epoch is not None,
+        call=call,
+        repeated=any(entry.call == call for entry in lane.recent) if idle else facts.call_epoch is not None,
         mutates=step.mutates or TABLE[reason].gain is Gain.STATE or reason is Reason.NOTE,
         waits=reason is Reason.WAITING or step.effect.value == "wait" or bool(step.hints.wait_on),
         reacquired=again,
