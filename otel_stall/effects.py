@@ -166,8 +166,9 @@ def _effect(whole: str, words: list[str], arguments: object, shell: Shell | None
             return effect
     if whole in DONE_TOOLS:
         return Effect.OTHER
-    if isinstance(arguments, Mapping) and (verb := arguments.get("command")) in _EDITOR_EFFECTS:
-        return _EDITOR_EFFECTS[str(verb)]
+    verb = arguments.get("command") if isinstance(arguments, Mapping) else None
+    if isinstance(verb, str) and verb in _EDITOR_EFFECTS:
+        return _EDITOR_EFFECTS[verb]
     for word in (words[0], words[-1]) if words else ():
         for verbs, effect in _VERBS:
             if word in verbs:

@@ -46,7 +46,7 @@ class ResourceRecord:
     """What was read of one resource: its version, the host's digest, windows shown, further ranges since a change."""
 
     version: int
-    digest: str
+    digest: int
     windows: list[tuple[int, int]]
     ranges: int
 
@@ -58,7 +58,7 @@ class Ledger:
     epoch: int = 0
     mutations: int = 0
     last_state: int = 0
-    last_host_state: str = ""
+    last_host_state: int = 0
     due: bool = True
     missing: int = 0
     calls: dict[int, CallRecord] = field(default_factory=dict)
@@ -229,7 +229,12 @@ def _green_work(check: CheckOutcome, ledger: Ledger) -> int:
 def _resource_read(step: Step, record: ResourceRecord | None) -> bool:
     if record is None or not record.windows:
         return False
-    return not step.hints.content_digest or step.hints.content_digest == record.digest
+    return not step.hints.content_digest or _digest_of(step) == record.digest
+
+
+def _digest_of(step: Step) -> int:
+    """Return what is kept of the digest a host gives for a resource, 0 where it gives none."""
+    return combine(step.hints.content_digest) if step.hints.content_digest else 0
 
 
 def _window_shown(step: Step, record: ResourceRecord | None) -> bool:
@@ -308,8 +313,8 @@ def _changed(step: Step, facts: Facts) -> bool:
 
 def _learn_state(step: Step, facts: Facts, ledger: Ledger, bounds: BoundsConfig, *, changed: bool) -> None:
     if step.hints.state_after:
-        ledger.last_host_state = step.hints.state_after
-        _first_seen(ledger, ledger.states, combine("host", step.hints.state_after), bounds.calls)
+        ledger.last_host_state = combine("host", step.hints.state_after)
+        _first_seen(ledger, ledger.states, ledger.last_host_state, bounds.calls)
     if changed:
         ledger.mutations += 1
         ledger.empties.clear()
@@ -318,9 +323,9 @@ def _learn_state(step: Step, facts: Facts, ledger: Ledger, bounds: BoundsConfig,
             _first_seen(ledger, ledger.states, facts.state, bounds.calls)
     if step.resource is None:
         return
-    record = ledger.resources.pop(step.resource, None) or ResourceRecord(0, "", [], 0)
-    if changed or (step.hints.content_digest and step.hints.content_digest != record.digest):
-        record = ResourceRecord(record.version + 1, step.hints.content_digest, [], 0)
+    record = ledger.resources.pop(step.resource, None) or ResourceRecord(0, 0, [], 0)
+    if changed or (step.hints.content_digest and _digest_of(step) != record.digest):
+        record = ResourceRecord(record.version + 1, _digest_of(step), [], 0)
     if step.effect is Effect.READ and step.outcome is not None and not step.failed:
         record.ranges += bool(record.windows)
         record.windows = [*record.windows, step.window or (1, max(step.lines.total, 1))][-_WINDOWS:]

@@ -10,6 +10,8 @@ import json
 import re
 from collections.abc import Mapping
 
+from otel_stall.fingerprints import canonical
+
 __all__ = [
     "error_line",
     "exit_code_in",
@@ -125,8 +127,8 @@ def result_text(value: object, depth: int = 0) -> str:
         return "\n".join(result_text(value[key], depth + 1) for key in _TEXT_KEYS if _says(value.get(key)))
     try:
         return json.dumps(value, ensure_ascii=False, sort_keys=True, indent=0, default=repr)
-    except (TypeError, ValueError, RecursionError):
-        return type(value).__name__
+    except Exception:  # a host's own type may raise anything when it is shown
+        return canonical(value)
 
 
 def _says(field: object) -> bool:
