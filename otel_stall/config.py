@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
+from otel_stall.baseline import Baseline
 from otel_stall.errors import ConfigError
 
 __all__ = ["BoundsConfig", "DetectionConfig", "StallConfig"]
@@ -100,6 +102,17 @@ class BoundsConfig(_Settings):
     """Digests of calls, outcomes, states and resources kept per lane, each."""
 
 
+def _loaded(value: object) -> object:
+    if value is None or isinstance(value, Baseline):
+        return value
+    if not isinstance(value, str | Path):
+        raise PydanticCustomError("baseline", "must be the path of a file that `otel-stall calibrate` wrote")
+    try:
+        return Baseline.load(value)
+    except ConfigError as error:
+        raise PydanticCustomError("baseline", "{problem}", {"problem": error.problem}) from None
+
+
 class StallConfig(_Settings):
     """All settings of otel-stall."""
 
@@ -109,8 +122,16 @@ class StallConfig(_Settings):
     bounds: BoundsConfig = BoundsConfig()
     span_events: bool = True
     """Whether stalls and milestones also appear as events on the tool span."""
+    baseline: Annotated[Baseline | None, BeforeValidator(_loaded)] = None
+    """Path of the file `otel-stall calibrate` wrote, read once: it says the milestone distance that is normal
+    for each agent and class of task, in place of `detection.distance_limit`."""
     fingerprint_key: str = ""
     """Key of the exported fingerprints; "" exports equality tokens that anyone can recompute."""
+
+    def distance_limit(self, agent: str, task_class: str = "") -> int:
+        """Return the milestone distance beyond which a stall of this agent may reach the upper levels."""
+        group = self.baseline.group(agent, task_class) if self.baseline is not None else None
+        return group.limit if group is not None else self.detection.distance_limit
 
     @classmethod
     def load(cls, path: Path | str, environ: Mapping[str, str] | None = None) -> Self:

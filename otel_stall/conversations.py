@@ -47,6 +47,7 @@ class Lane:
 
     agent: str = ""
     service: str = ""
+    task_class: str = ""
     run_id: str = ""
     partial: bool = False
     last_end_ns: int = 0

@@ -219,6 +219,7 @@ def _verdict(
         partial=lane.partial,
         milestone=strong,
         stall_count=lane.stall_count,
+        distance_limit=config.distance_limit(lane.agent, lane.task_class),
     )
     lane.open, lane.closed, changed = decide(scene, lane.open, lane.closed, config.detection)
     if lane.open is not None:

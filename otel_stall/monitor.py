@@ -92,6 +92,7 @@ class Monitor:
     def _admit(self, state: Lane, reading: Reading, agent: str, *, step: bool) -> None:
         state.agent = agent or state.agent
         state.service = reading.service or state.service
+        state.task_class = reading.task_class or state.task_class
         state.partial = state.partial or not reading.sampled
         if reading.end_ns < state.last_end_ns:
             late = int(step)

@@ -58,3 +58,4 @@ class Scene:
     partial: bool
     milestone: bool
     stall_count: int
+    distance_limit: int

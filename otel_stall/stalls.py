@@ -178,7 +178,7 @@ def _level(scene: Scene, holding: tuple[Trigger, ...], config: DetectionConfig) 
     c = scene.counters
     if scene.partial or _MILD.issuperset(holding):
         return Level.NOTICE
-    far = c.distance > config.distance_limit
+    far = c.distance > scene.distance_limit
     if far and (c.dry >= config.dry_abandon or c.waste >= config.waste_abandon):
         return Level.ABANDON
     if far and (c.dry >= config.dry_ask_user or c.waste >= config.waste_ask_user):
