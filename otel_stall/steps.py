@@ -189,7 +189,7 @@ def _window(call: ToolCall, kind: Nature) -> tuple[int, int] | None:
     if first is None and size is None and last is None:
         return None
     start = first if first is not None else 1
-    return start, last if last is not None else start + size if size is not None else 10**9
+    return start, last if last is not None else start + size - 1 if size is not None else 10**9
 
 
 def _number(arguments: Mapping[str, object], keys: tuple[str, ...]) -> int | None:
