@@ -265,7 +265,7 @@ SECRET = "s3cr3tXYZZY"
 def secret_acts() -> list[Act]:
     """Return acts that carry the secret in every place where content travels."""
     s = SECRET
-    plain = [
+    plain: list[Act] = [
         call("fetch", {"url": f"http://{s}.example", "q": [s, {s: s}]}, f"page of {s}\n{s}"),
         bash(f"{s} --run {s}", f"{s}: command not found", 127),
         bash(f"/opt/{s}/bin/{s} x", s),
