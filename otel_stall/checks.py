@@ -25,21 +25,26 @@ _PASSING = re.compile(
     r"\b0 (?:errors?|failures?|problems?|warnings?)\b|\bgreen\b|\bbuild succeeded\b|\bfinished\b|\bclean\b",
     re.IGNORECASE,
 )
+_LOCATION = re.compile(r":[0-9]{1,7}(?::[0-9]{1,5})?(?::|\b)")
 _DIGITS = re.compile(r"[0-9]{1,12}")
 _MAX_LINES = 60
+_SILENT = frozenset({"gcc", "g++", "cc", "clang", "rustc", "javac", "tsc"})
+"""Checks with no word for success: what they print without a failing word is the program they built."""
 
 
 def check_outcome(identity: str, text: str, *, failed: bool, exit_code: int | None) -> CheckOutcome | None:
     """Return what a check reported, or None where its text and exit code do not tell green from red.
 
     The message is a digest of the failing lines. Counts in them are folded where the check counts its
-    failures (the count is compared by itself), and kept where it does not: "assertion 3 of 12" moves.
+    failures (the count is compared by itself), and kept where it does not: "assertion 3 of 12" moves. Line
+    numbers after a path are left out: an edit above moves them.
     """
     tail = text[-_TAIL:]
     failing = _failing_count(tail)
     green = _is_green(tail, failing, failed=failed, exit_code=exit_code)
-    if green is None:
+    if green is None and identity.split(" ", 1)[0] not in _SILENT:
         return None
+    green = green is not False
     return CheckOutcome(digest(identity), green, 0 if green else failing, _message(tail, failing))
 
 
@@ -71,6 +76,6 @@ def _is_green(tail: str, failing: int | None, *, failed: bool, exit_code: int | 
 def _message(tail: str, failing: int | None) -> int:
     lines = [line.strip()[:400] for line in tail.splitlines() if _FAILING.search(line[:400])]
     lines = lines[-_MAX_LINES:] or [line.strip()[:400] for line in tail.splitlines() if line.strip()][-1:]
-    masked = (mask(line) for line in lines)
+    masked = (_LOCATION.sub(":", mask(line)) for line in lines)
     folded = sorted({_DIGITS.sub("0", line) if failing is not None else line for line in masked})
     return combine(*folded)

@@ -335,7 +335,9 @@ def _edits_in_place(one: SimpleCommand) -> bool:
         return any(word.startswith(("-i", "-pi", "--in-place")) for word in one.words[1:4])
     if one.head in ("find", "fd"):
         return "-delete" in one.words or ("-exec" in one.words and "rm" in one.words)
-    if one.head in ("tar", "7z"):
+    if one.head == "7z":
+        return not any(word in ("l", "t", "i") for word in one.words[1:2])
+    if one.head == "tar":
         return not any(word.lstrip("-").startswith("t") for word in one.words[1:2])
     return one.head in ("black", "prettier", "isort", "gofmt", "rustfmt") and not any(
         word in ("--check", "-l", "-c", "--diff", "-d") for word in one.words

@@ -48,8 +48,12 @@ _UNCOUNTED = frozenset({Reason.INFRASTRUCTURE, Reason.WAITING, Reason.CONTENT_NO
 _FLAT = frozenset({Reason.STILL_FAILING, Reason.STILL_GREEN})
 
 
-def advance(before: Counters, step: Step, reason: Reason, config: DetectionConfig) -> Counters:
-    """Return the counters after a numbered step. Pure."""
+def advance(before: Counters, step: Step, reason: Reason, config: DetectionConfig, *, stale: int = 0) -> Counters:
+    """Return the counters after a numbered step. Pure.
+
+    `stale` is how many runs in a row the step's check had failed the same way: other checks that move
+    do not make that one less flat.
+    """
     gain = TABLE[reason].gain
     number = before.step + 1
     verified = gain is Gain.MILESTONE
@@ -63,7 +67,7 @@ def advance(before: Counters, step: Step, reason: Reason, config: DetectionConfi
         step=number,
         distance=0 if verified else before.distance + (reason not in _UNCOUNTED),
         dry=dry,
-        flat=flat,
+        flat=max(flat, stale + 1) if reason is Reason.STILL_FAILING else flat,
         thin=thin,
         reacquired=before.reacquired,
         waste=score,
@@ -106,7 +110,8 @@ def _dry(gain: Gain, *, strong: bool) -> bool | None:
 def _flat(gain: Gain, reason: Reason, *, strong: bool) -> bool | None:
     if reason in _FLAT:
         return True
-    return False if strong or gain is Gain.VERIFICATION else None
+    regained = reason in (Reason.CHANGE_CONFIRMED, Reason.GREEN_AGAIN)
+    return False if strong or (gain is Gain.VERIFICATION and not regained) else None
 
 
 def _thin(step: Step, reason: Reason) -> bool | None:

@@ -88,8 +88,9 @@ def _check(step: Step, facts: Facts, _c: Counters, _g: DetectionConfig) -> Reaso
     if check is None or found is None:
         return None
     if found.turned_green:
-        new_state = found.changed_since_red
-        return Reason.CHECK_TURNED_GREEN if new_state else Reason.CHECK_PASSED
+        if found.mended_before:
+            return Reason.GREEN_AGAIN
+        return Reason.CHECK_TURNED_GREEN if found.changed_since_red else Reason.CHECK_PASSED
     if check.green:
         return Reason.CHANGE_CONFIRMED if facts.due and not found.work_known else Reason.STILL_GREEN
     if found.improved:

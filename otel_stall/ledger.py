@@ -34,11 +34,14 @@ class CallRecord:
 
 @dataclass(slots=True)
 class CheckRecord:
-    """How one check stood when it last ran: its state, its best count, and the mutation before it was last red."""
+    """How one check stood when it last ran: its state, its best count, when and how it was last red,
+    and for how many runs in a row it has failed without moving."""
 
     green: bool
     best: int | None
     red_at: int
+    message: int
+    stale: int
 
 
 @dataclass(slots=True)
@@ -85,6 +88,8 @@ class CheckFacts:
     changed_since_red: bool
     improved: bool
     moved: bool
+    mended_before: bool
+    stale: int
     work_known: bool
 
 
@@ -212,13 +217,21 @@ def _check_facts(check: CheckOutcome, ledger: Ledger) -> CheckFacts:
     turned = check.green and record is not None and not record.green
     work_known = _green_work(check, ledger) in ledger.states
     best = record.best if record else None
+    mended = turned and record is not None and _mended(check, record) in ledger.states
     return CheckFacts(
         turned_green=turned,
         changed_since_red=turned and not work_known and record is not None and ledger.mutations > record.red_at,
         improved=not check.green and check.failing is not None and best is not None and check.failing < best,
         moved=not check.green and combine("failing", check.message) not in ledger.states,
+        mended_before=mended,
+        stale=record.stale if record else 0,
         work_known=work_known,
     )
+
+
+def _mended(check: CheckOutcome, record: CheckRecord) -> int:
+    """Return the digest of one failure of a check being mended: progress once, however often it comes back."""
+    return combine("mended", check.identity, record.message)
 
 
 def _green_work(check: CheckOutcome, ledger: Ledger) -> int:
@@ -292,8 +305,8 @@ def learn(step: Step, facts: Facts, ledger: Ledger, bounds: BoundsConfig) -> Non
             _first_seen(ledger, mapping, key, calls)
     _all_seen(ledger, step.lines.digests, bounds.lines)
     _learn_state(step, facts, ledger, bounds, changed=changed)
-    if step.check is not None:
-        _learn_check(step.check, ledger, bounds)
+    if step.check is not None and facts.check is not None:
+        _learn_check(step.check, facts.check, ledger, bounds)
     _learn_searches(step, ledger)
     total, silent = ledger.lengths.get(digest(step.tool), (0, 0))
     if step.outcome is not None:
@@ -332,15 +345,22 @@ def _learn_state(step: Step, facts: Facts, ledger: Ledger, bounds: BoundsConfig,
     _put(ledger, ledger.resources, step.resource, record, bounds.calls)
 
 
-def _learn_check(check: CheckOutcome, ledger: Ledger, bounds: BoundsConfig) -> None:
+def _learn_check(check: CheckOutcome, found: CheckFacts, ledger: Ledger, bounds: BoundsConfig) -> None:
     old = ledger.checks.pop(check.identity, None)
-    if check.green:
-        _first_seen(ledger, ledger.states, _green_work(check, ledger), bounds.calls)
-    else:
-        _first_seen(ledger, ledger.states, combine("failing", check.message), bounds.calls)
     counts = [count for count in (old.best if old else None, check.failing) if count is not None]
-    red_at = (old.red_at if old else -1) if check.green else ledger.mutations
-    record = CheckRecord(check.green, min(counts, default=None), red_at)
+    record = CheckRecord(
+        green=check.green,
+        best=min(counts, default=None),
+        red_at=(old.red_at if old else -1) if check.green else ledger.mutations,
+        message=old.message if old and check.green else check.message,
+        stale=0 if check.green or found.moved or found.improved else found.stale + 1,
+    )
+    if not check.green:
+        _first_seen(ledger, ledger.states, combine("failing", check.message), bounds.calls)
+    else:
+        _first_seen(ledger, ledger.states, _green_work(check, ledger), bounds.calls)
+        if old is not None and found.turned_green:
+            _first_seen(ledger, ledger.states, _mended(check, old), bounds.calls)
     _put(ledger, ledger.checks, check.identity, record, bounds.calls)
 
 

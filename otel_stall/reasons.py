@@ -29,6 +29,7 @@ class Reason(StrEnum):
     CONTENT_NOT_CAPTURED = "content_not_captured"
     OUTCOME_UNKNOWN = "outcome_unknown"
     CHECK_PASSED = "check_passed"
+    GREEN_AGAIN = "green_again"
     CHECK_IMPROVED = "check_improved"
     FAILURE_MOVED = "failure_moved"
     CHANGE_CONFIRMED = "change_confirmed"
@@ -86,6 +87,7 @@ TABLE: dict[Reason, Entry] = {
     Reason.CONTENT_NOT_CAPTURED: Entry(Gain.NEUTRAL, 0, "the result was not captured"),
     Reason.OUTCOME_UNKNOWN: Entry(Gain.NEUTRAL, 0, "the outcome is unknown"),
     Reason.CHECK_PASSED: Entry(Gain.VERIFICATION, CLEAR, "a failing check passed"),
+    Reason.GREEN_AGAIN: Entry(Gain.VERIFICATION, 0, "green again after a failure that was mended before"),
     Reason.CHECK_IMPROVED: Entry(Gain.VERIFICATION, CLEAR, "fewer failures than ever before"),
     Reason.FAILURE_MOVED: Entry(Gain.VERIFICATION, CLEAR, "the check fails in a way not seen before"),
     Reason.CHANGE_CONFIRMED: Entry(Gain.VERIFICATION, 0, "a change was checked for the first time"),

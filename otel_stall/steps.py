@@ -141,6 +141,8 @@ def _exit_code(call: ToolCall, text: str) -> int | None:
 
 
 def _failed(call: ToolCall, kind: Nature, text: str, exit_code: int | None) -> bool:
+    if exit_code == 1 and kind.shell is not None and kind.effect is Effect.SEARCH and outcomes.is_empty(text):
+        return False
     if call.failed:
         return True
     if exit_code:

@@ -11,10 +11,11 @@ def _words(text: str) -> frozenset[str]:
 
 WRAPPERS: Final = _words(
     """
-    command env exec nice nohup stdbuf sudo time unbuffer xvfb-run
+    ! ( command do elif else env exec if nice nohup stdbuf sudo then time unbuffer until while xargs
+    xvfb-run {
     """
 )
-"""Commands that run another one and take no value of their own."""
+"""Commands that run another one and take no value of their own, and the shell's words before a command."""
 
 WRAPPERS_WITH_VALUE: Final = _words(
     """
@@ -32,8 +33,8 @@ RUNNERS: Final = _words(
 
 NOTHING: Final = _words(
     """
-    . : alias cd clear echo exit export false popd printf pushd pwd set shopt source true ulimit
-    umask unset
+    . : alias case cd clear done echo esac exit export false fi for popd printf pushd pwd select set shopt
+    source true ulimit umask unset } )
     """
 )
 """Shell words that neither look nor change anything outside the shell."""
@@ -111,10 +112,10 @@ CHECK_WORDS: Final = _words(
 
 CHECKS: Final = _words(
     """
-    ava bandit bats biome ctest cypress eslint flake8 golangci-lint hadolint javac jest karma ktlint
+    ava bandit bats biome cc clang ctest cypress eslint flake8 g++ gcc golangci-lint hadolint javac jest karma ktlint
     luacheck mocha msbuild mypy ninja nosetests nox phpunit pre-commit prove py.test pylint pyre
     pyright pytest rspec rubocop ruff rustc shellcheck staticcheck stylelint tap tox tsc vitest
-    xcodebuild yamllint
+    xcodebuild yamllint runtests.py run_tests.py
     """
 )
 """Commands that test, lint, build or type-check."""

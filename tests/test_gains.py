@@ -42,6 +42,7 @@ SEQUENCES: dict[Reason, list[Act]] = {
     Reason.CONTENT_NOT_CAPTURED: [call("read_file", {"path": "a.py"})],
     Reason.OUTCOME_UNKNOWN: [call("read_file", {"path": "a.py"}, failed=True)],
     Reason.CHECK_PASSED: [red(), green()],
+    Reason.GREEN_AGAIN: [red(), edit("a.py", "1", "2"), green(), edit("a.py", "2", "3"), red(), green()],
     Reason.CHECK_IMPROVED: [red("FAILED a\nFAILED b\n2 failed"), red("FAILED a\n1 failed")],
     Reason.FAILURE_MOVED: [red("E ValueError: total"), edit("a.py", "1", "2"), red("E KeyError: tax")],
     Reason.CHANGE_CONFIRMED: [edit("a.py", "1", "2"), green()],
@@ -171,7 +172,8 @@ class TestChecks:
             green(),
         ]
 
-        assert [reason for reason in reasons(mended) if "check" in reason] == ["check_turned_green", "check_passed"]
+        assert [reason for reason in reasons(mended) if "check" in reason] == ["check_turned_green"]
+        assert reasons(mended)[-1] == "green_again"
 
     def test_an_outcome_that_cannot_be_told_is_judged_as_text(self) -> None:
         """A check whose text and exit code say nothing brings what its lines bring."""
