@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from otel_stall import dialects
-from otel_stall.calls import Capture, Reading
+from otel_stall.calls import Capture, ModelCall, Reading
 from otel_stall.config import StallConfig
 from otel_stall.dialects import doubles
 from otel_stall.lineage import Lineage, Whose
 from otel_stall.monitor import Monitor
 from otel_stall.observations import Effect, Step
+from otel_stall.runs import Run, RunCount, Said
 from otel_stall.spans import SpanView
 from otel_stall.verdicts import Change, Gain, Judged, Milestone, Stall
 
@@ -53,7 +54,8 @@ class ConversationAnalysis:
     """One lane of one conversation.
 
     `captured` counts the steps whose arguments and results were recorded; `exit_codes` the commands and
-    checks with an exit code, of `commands`. `outcome` is what the host says of the run, "" where nothing.
+    checks with an exit code, of `commands`. `outcome` is what the host says of the last run, "" where nothing.
+    `tokens` are those of all model turns, None where the traces carry no token counts.
     """
 
     conversation: str
@@ -72,6 +74,8 @@ class ConversationAnalysis:
     commands: int
     exit_codes: int
     details: tuple[StepDetail, ...] = ()
+    tokens: int | None = None
+    runs: tuple[Run, ...] = ()
 
     @property
     def stalled_steps(self) -> int:
@@ -154,16 +158,16 @@ def analyze(
     config = config or StallConfig()
     spans, conversations = _conversations(views)
     lanes: dict[tuple[str, str], _Lane] = {}
-    outcomes: dict[str, str] = {}
+    said: dict[str, Said] = {}
     for conversation in sorted(conversations):
         fold = monitor(config)
         for own, reading in conversations.pop(conversation):
-            outcomes[conversation] = reading.run_outcome or outcomes.get(conversation, "")
+            said.setdefault(conversation, Said()).take(reading)
             for judged in _take(lanes, own, reading, fold, details):
                 if each is not None:
                     each(judged, reading.end_ns)
     began = sorted(lanes.items(), key=lambda item: (item[1].start_ns, item[0]))
-    found = tuple(lane.result(*key, outcomes[key[0]]) for key, lane in began)
+    found = tuple(lane.result(*key, said[key[0]]) for key, lane in began)
     return Analysis(found, summarize(found), spans, config.detection.tool_call_budget)
 
 
@@ -196,7 +200,7 @@ def _conversations(views: Iterable[SpanView]) -> tuple[int, dict[str, list[tuple
     traces.clear()
     conversations: dict[str, list[tuple[Whose, Reading]]] = {}
     for reading in once:
-        if reading.record or reading.marks or reading.run_outcome:
+        if reading.record or reading.marks or reading.run_outcome or reading.task_id or reading.task_class:
             own = lineage.resolve(reading)
             conversations.setdefault(own.conversation, []).append((own, reading))
     return spans, conversations
@@ -231,14 +235,24 @@ class _Lane:
     commands: int = 0
     exit_codes: int = 0
     details: list[StepDetail] = field(default_factory=list)
+    tokens: int | None = None
+    runs: list[RunCount] = field(default_factory=lambda: [RunCount()])
 
     def meet(self, own: Whose, reading: Reading) -> None:
         self.start_ns = min(self.start_ns, reading.start_ns)
         self.agent = self.agent or own.agent
         self.service = self.service or reading.service
+        if reading.run_id and not reading.is_agent and reading.run_id != self.runs[-1].run_id:
+            if self.runs[-1].run_id:
+                self.runs.append(RunCount())
+            self.runs[-1].run_id = reading.run_id
+        match reading.record:
+            case ModelCall(input_tokens=given, output_tokens=made) if given is not None or made is not None:
+                self.tokens = (self.tokens or 0) + (given or 0) + (made or 0)
 
     def take(self, judged: Judged, details: bool) -> None:
         verdict = judged.verdict
+        self.runs[-1].take(judged)
         self.partial = self.partial or judged.partial
         self.counters = Counters(verdict.steps_since_milestone, verdict.steps_since_gain, verdict.state_changes)
         if verdict.stall is not None:
@@ -262,7 +276,7 @@ class _Lane:
         if details:
             self.details.append(_detail(step, judged))
 
-    def result(self, conversation: str, lane: str, outcome: str) -> ConversationAnalysis:
+    def result(self, conversation: str, lane: str, said: Said) -> ConversationAnalysis:
         return ConversationAnalysis(
             conversation=conversation,
             lane=lane,
@@ -271,7 +285,7 @@ class _Lane:
             steps=self.steps,
             compactions=self.compactions,
             partial=self.partial,
-            outcome=outcome,
+            outcome=said.outcome,
             milestones=tuple(self.milestones),
             stalls=tuple(self.stalls[number] for number in sorted(self.stalls)),
             counters=self.counters,
@@ -280,6 +294,22 @@ class _Lane:
             commands=self.commands,
             exit_codes=self.exit_codes,
             details=tuple(self.details),
+            tokens=self.tokens,
+            runs=tuple(self._run(conversation, lane, run, said) for run in self.runs if run.steps),
+        )
+
+    def _run(self, conversation: str, lane: str, run: RunCount, said: Said) -> Run:
+        return Run(
+            conversation,
+            lane,
+            self.agent,
+            run.run_id,
+            steps=run.steps,
+            distance=run.distance,
+            segments=tuple(run.segments),
+            tail=run.tail,
+            partial=self.partial,
+            **said.of(run.run_id),
         )
 
 

@@ -22,6 +22,7 @@ from otel_stall.calls import Capture, CompactionMark, ModelCall, Reading, ToolCa
 from otel_stall.config import StallConfig
 from otel_stall.monitor import Monitor
 from otel_stall.observations import Compaction, Effect, ModelTurn, Observation, Step
+from otel_stall.runs import Run
 from otel_stall.spans import SpanView
 from otel_stall.verdicts import (
     Change,
@@ -211,6 +212,7 @@ class TestCollecting:
                 arguments=10,
                 results=10,
                 commands=10,
+                runs=(Run("c", "main", "", steps=10, distance=6, segments=(7,), tail=3),),
             ),
         )
 
