@@ -34,13 +34,17 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
+def _calls(count: int) -> str:
+    return "one call with its outcome goes" if count == 1 else f"{count} calls with their outcomes go"
+
+
 def _of_trigger(scene: Scene, trigger: Trigger) -> str:
     c, loop = scene.counters, scene.loop
     return {
         "dry": f"{c.dry} steps without gain since step {c.dry_since}",
         "flat": f"{c.flat} checks neither improved nor failed in a new way since step {c.flat_since}",
         "thin": f"{c.thin} reworded searches in a row brought mostly known text",
-        "loop": f"{len(loop.pairs)} calls with their outcomes go round: {loop.length} known ones in a row",
+        "loop": f"{_calls(len(loop.pairs))} round and round: {loop.length} known ones in a row",
         "blind": f"the same call {loop.blind} times in a row; outcomes are not captured",
         "amnesia": f"{c.reacquired} steps brought what was known before a compaction",
         "compactions": f"{c.idle_compactions} compactions with no call between them",
@@ -53,4 +57,4 @@ def _of_distance(scene: Scene) -> str:
     c = scene.counters
     if c.milestones:
         return f"last verified milestone {c.distance} steps ago"
-    return f"no verified milestone in {c.step} steps"
+    return f"no verified milestone in {c.distance} steps"
