@@ -116,7 +116,8 @@ class Reading:
 
     `conversation` and `agent` are what this span itself says ("" = nothing); `lineage` completes them
     from baggage, ancestors and the resource. `dialect` names the rule that recognised the span, and is
-    "" for a span that is no tool call, model turn, compaction or agent invocation.
+    "" for a span that is no tool call, model turn, compaction or agent invocation. `is_workflow`: `agent`
+    is only the name of a workflow, which stands for an agent where no agent is named below it.
     """
 
     trace_id: str
@@ -132,6 +133,7 @@ class Reading:
     agent: str = ""
     agent_id: str = ""
     is_agent: bool = False
+    is_workflow: bool = False
     run_id: str = ""
     run_outcome: str = ""
     task_id: str = ""

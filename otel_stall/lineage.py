@@ -6,6 +6,7 @@ ends, while its ancestors are mostly still open. Offline, `Lineage.of` takes in 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -25,6 +26,8 @@ _NAME_CHARS: Final = 64
 _ID_CHARS: Final = 256
 # Two instrumentations of one call start within this time of each other; measured on double emitters.
 _TWIN_NS: Final = 50_000_000
+
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
 
 _Key = tuple[str, str]
 _K = TypeVar("_K")
@@ -100,16 +103,19 @@ class _Node:
     agent: str = ""
     agent_id: str = ""
     is_agent: bool = False
+    is_workflow: bool = False
     tool: str | None = None
     hints: tuple[tuple[str, str], ...] = ()
     live: Live | None = None
     lane: _Lane | None = None
+    inherited: str = ""
 
     def take(self, reading: Reading) -> None:
         self.conversation = reading.conversation[:_ID_CHARS] or self.conversation
         self.agent = reading.agent[:_NAME_CHARS] or self.agent
         self.agent_id = reading.agent_id[:_ID_CHARS] or self.agent_id
         self.is_agent = reading.is_agent or self.is_agent
+        self.is_workflow = reading.is_workflow
         self.name = reading.name[:_ID_CHARS]
         if isinstance(reading.record, ToolCall):
             self.tool = reading.record.tool[:_ID_CHARS]
@@ -163,8 +169,12 @@ class Lineage:
             lineage._lane_of(lineage._ended[key])
         return lineage
 
-    def opened(self, opening: Opening) -> None:
-        """Remember a span that started; its agent gets a lane at once where it is known already."""
+    def opened(self, opening: Opening) -> str:
+        """Remember a span that started, and return the conversation it starts in, "" where none is known yet.
+
+        It is what the span's context carries, what its parent said or started in, or what its trace
+        stands for: found without a walk, as this is done for every span of the host.
+        """
         node = _Node(opening.trace_id, opening.span_id, opening.parent_id, opening.start_ns)
         node.name, node.scope = opening.name[:_ID_CHARS], opening.scope
         node.carried, node.hints, node.live = opening.carried[:_ID_CHARS], opening.hints, opening.live
@@ -173,6 +183,17 @@ class Lineage:
             self.evicted += 1
             oldest = self._open.pop(next(iter(self._open)))
             oldest.end_ns, oldest.live = oldest.start_ns, None
+        node.inherited = node.carried or self._above(node)
+        return node.inherited
+
+    def _above(self, node: _Node) -> str:
+        key = (node.trace_id, node.parent_id)
+        if (parent := self._open.get(key) or self._ended.get(key)) is not None:
+            parent.ask()
+            if found := parent.conversation or parent.inherited:
+                return found
+        trace = self._traces.get(node.trace_id)
+        return trace.conversation if trace is not None and not trace.mixed else ""
 
     def named(self, trace_id: str, span_id: str) -> None:
         """Give an open span that names an agent its lane now, so that overlapping ones go by their start."""
@@ -226,6 +247,12 @@ class Lineage:
         """Return the spans above one that ended, nearest first, as far as doubles of one call are looked for."""
         above = islice(self._upwards(self._node(reading)), 1, GENERATIONS + 1)
         return [Ancestor(each.span_id, each.name, each.scope, each.tool) for each in above]
+
+    def agent_above(self, reading: Reading) -> Live | None:
+        """Return the open span of the agent that a step belongs to, None where there is none or it has ended."""
+        above = islice(self._upwards(self._node(reading)), 1, None)
+        agent = next((each for each in above if each.is_agent), None)
+        return agent.live if agent is not None and agent.end_ns is None else None
 
     def _node(self, reading: Reading) -> _Node:
         node = self._ended.get((reading.trace_id, reading.span_id))
@@ -289,14 +316,18 @@ class Lineage:
         """Return the lane of a span, None where no agent is named; lanes of agent spans are kept."""
         lane: _Lane | None = None
         naming: list[tuple[_Node, bool]] = []
+        agent_below = False
         for each in self._upwards(node):
+            if each.tool and naming:
+                naming[-1] = (naming[-1][0], True)
+            if each.is_workflow and agent_below:
+                continue  # the workflow around an agent is no agent above it
             if each.lane is not None:
                 lane = each.lane
                 break
-            if each.tool and naming:
-                naming[-1] = (naming[-1][0], True)
             if each.agent or each.agent_id:
                 naming.append((each, False))
+                agent_below = agent_below or not each.is_workflow
         for each, by_tool in reversed(naming):
             lane = self._joined(lane, each, by_tool)
             if each.is_agent:
@@ -312,7 +343,7 @@ class Lineage:
                 return known
             if above.depth >= _DEPTH:
                 return above
-        label = (node.agent_id or node.agent).replace("/", "%2F")
+        label = _label(node).replace("/", "%2F")
         path = f"{above.path}/{label}" if above is not None else label
         number = self._number(node, path) if node.is_agent else 1
         path = path if number == 1 else f"{path}#{number}"
@@ -335,6 +366,11 @@ class Lineage:
 
 def _of(reading: Reading) -> _Node:
     return _Node(reading.trace_id, reading.span_id, reading.parent_id, reading.start_ns, scope=reading.scope)
+
+
+def _label(node: _Node) -> str:
+    """Return what a lane is called: the agent's id, or its name where the id tells a person nothing."""
+    return node.agent if node.agent and _UUID.fullmatch(node.agent_id) else node.agent_id or node.agent
 
 
 def _same(lane: _Lane, node: _Node) -> bool:

@@ -155,6 +155,23 @@ class TestLane:
         lineage = Lineage.of([whose, tool("t", "a")])
         assert lineage.resolve(tool("t", "a")) == Whose(TRACE, "id-7", "coder", provisional=True)
 
+    def test_an_id_that_tells_nothing_leaves_the_name(self) -> None:
+        """An id that is only a UUID is no name for a lane where the agent has one."""
+        uuid = "0b1f6a2c-8f6e-4c55-9d0e-1f2a3b4c5d6e"
+        named = replace(agent("named", "", "coder"), agent_id=uuid)
+        nameless = replace(agent("nameless", "", "", 200, 300), agent_id=uuid)
+        found = lanes(named, nameless, tool("s", "named"), tool("t", "nameless", 210, 220))
+        assert found == {"s": "coder", "t": uuid}
+
+    def test_a_workflow_is_an_agent_where_it_names_none(self) -> None:
+        """Steps of the workflow's own have its name; an agent below it, or a step that names one, goes without."""
+        root = replace(agent("root", "", "Agent Workflow"), is_workflow=True)
+        named = replace(tool("u", "root"), agent="writer")
+        found = lanes(
+            root, agent("a", "root", "coder"), agent("b", "a", "searcher"), tool("s", "root"), tool("t", "b"), named
+        )
+        assert found == {"s": "Agent Workflow", "t": "coder/searcher", "u": "writer"}
+
     def test_double_instrumentation_is_one(self) -> None:
         """An agent span directly inside one of the same name is the same invocation, with or without id."""
         inner = replace(agent("b", "c", "lead", 2, 90), agent_id="id-7")

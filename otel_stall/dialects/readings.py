@@ -50,6 +50,7 @@ def read(view: SpanView) -> Reading:
     role, rows = _recognise(seen) if seen.known else (None, ())
     dialect = rows[0] if rows else None
     record = _record(seen, role, rows)
+    invokes = role in (Role.AGENT, Role.WORKFLOW)
     run_id, outcome, task_id, task_class = (said_by_host(name, seen) for name in RUN_NAMES)
     return Reading(
         trace_id=view.trace_id,
@@ -62,9 +63,10 @@ def read(view: SpanView) -> Reading:
         dialect=dialect.name if dialect else record.source if isinstance(record, CompactionMark) else "",
         record=record,
         conversation=conversation_of(seen, dialect) if seen.known else "",
-        agent=invoked_agent(seen, dialect) if dialect and role is Role.AGENT else agent_of(seen) if seen.known else "",
+        agent=invoked_agent(seen, dialect) if dialect and invokes else agent_of(seen) if seen.known else "",
         agent_id=agent_id_of(seen),
-        is_agent=role is Role.AGENT,
+        is_agent=invokes,
+        is_workflow=role is Role.WORKFLOW,
         run_id=run_id,
         run_outcome=outcome,
         task_id=task_id,

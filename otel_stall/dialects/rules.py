@@ -20,12 +20,17 @@ __all__ = ["DIALECTS", "Dialect", "Model", "Role", "Says", "Tool", "names_read"]
 
 
 class Role(Enum):
-    """What a span is to a dialect; `OTHER` is a span that the dialect knows and that counts for nothing."""
+    """What a span is to a dialect.
+
+    `WORKFLOW` is what runs agents, and names one where nothing below it does; `OTHER` is a span that the
+    dialect knows and that counts for nothing.
+    """
 
     TOOL = "tool"
     MODEL = "model"
     COMPACTION = "compaction"
     AGENT = "agent"
+    WORKFLOW = "workflow"
     OTHER = "other"
 
 
@@ -145,13 +150,16 @@ def _traceloop(seen: Sighting) -> Role | None:
         return Role.TOOL if "tool.arguments" in seen.known else Role.OTHER
     if not kind and "llm.request.type" in seen.known:
         return Role.MODEL
-    return {"tool": Role.TOOL, "agent": Role.AGENT, "workflow": Role.AGENT}.get(kind)
+    return {"tool": Role.TOOL, "agent": Role.AGENT, "workflow": Role.WORKFLOW}.get(kind)
 
 
 def _openinference(seen: Sighting) -> Role | None:
     kind = first_label(seen, ("openinference.span.kind",)).upper()
     if kind == "AGENT":
-        return Role.TOOL if "tool.name" in seen.known else Role.AGENT
+        if "tool.name" in seen.known:
+            return Role.TOOL
+        # openai-agents' trace is written as an agent, too, under the trace's name.
+        return Role.WORKFLOW if "openai_agents" in seen.view.scope and "agent.name" not in seen.known else Role.AGENT
     if seen.view.name.endswith("_prepare_chat_with_tools"):
         return Role.OTHER  # llama-index marks the making of a request as a model call, too
     return {"TOOL": Role.TOOL, "LLM": Role.MODEL}.get(kind)
