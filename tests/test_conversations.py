@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
-from acts import SECOND, bash, compacted, edit, feed, numbered, read, readings, red, search
+from acts import SECOND, Act, bash, compacted, edit, feed, numbered, read, readings, red, search
 
 from otel_stall.config import BoundsConfig
 from otel_stall.conversations import SNAPSHOT_VERSION, Lane, Lanes
 from otel_stall.errors import SnapshotError
 from otel_stall.monitor import Monitor
 
-BUSY = [
+BUSY: list[Act] = [
     *[bash("ls", "a")] * 8,
     red(),
     edit("a.py", "1", "2"),
