@@ -316,18 +316,16 @@ class Lineage:
         """Return the lane of a span, None where no agent is named; lanes of agent spans are kept."""
         lane: _Lane | None = None
         naming: list[tuple[_Node, bool]] = []
-        agent_below = False
         for each in self._upwards(node):
             if each.tool and naming:
                 naming[-1] = (naming[-1][0], True)
-            if each.is_workflow and agent_below:
-                continue  # the workflow around an agent is no agent above it
+            if each.is_workflow and naming and not naming[-1][1]:
+                continue  # the workflow around an agent is no agent above it, unless it called that by a tool
             if each.lane is not None:
                 lane = each.lane
                 break
             if each.agent or each.agent_id:
                 naming.append((each, False))
-                agent_below = agent_below or not each.is_workflow
         for each, by_tool in reversed(naming):
             lane = self._joined(lane, each, by_tool)
             if each.is_agent:
