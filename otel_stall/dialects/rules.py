@@ -45,7 +45,10 @@ class Says:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """Where a tool call's fields stand; `pausing` scopes leave the result out of calls that await approval."""
+    """Where a tool call's fields stand.
+
+    `pausing` scopes leave the result out of calls that await approval; `waits` are results that say so.
+    """
 
     name: tuple[Source, ...] = ()
     arguments: tuple[Source, ...] = ()
@@ -55,6 +58,7 @@ class Tool:
     cut: tuple[str, ...] = ()
     unwrap: tuple[Unwrap, ...] = ()
     pausing: str = ""
+    waits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +261,11 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
         name="google-adk",
         marks=("gen_ai.operation.name",),
         role=_google_adk,
-        tool=Tool(arguments=(sources.adk_arguments,), result=(sources.adk_result,)),
+        tool=Tool(
+            arguments=(sources.adk_arguments,),
+            result=(sources.adk_result,),
+            waits=("This tool call requires confirmation, please approve or reject.",),
+        ),
     ),
     Dialect(
         # Bedrock counts cached input apart; every other emitter's input count holds it.

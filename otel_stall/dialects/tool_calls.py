@@ -42,7 +42,7 @@ def tool_call(seen: Sighting, rows: Sequence[Dialect]) -> ToolCall:
         found = replace(found, content=Content(found.content.value, Capture.TRUNCATED))
     raised, message = _exception(seen)
     error = first_label(seen, (_ERROR_TYPE,), _NO_TYPE) or raised
-    pending = _DEFERRED in seen.known or error.endswith(_ASKS)
+    pending = _DEFERRED in seen.known or error.endswith(_ASKS) or _waits(rows, found.content)
     failed = None if pending or error.endswith(_STOPS) else _failed(seen, rows, found, bool(raised))
     pending = pending or (failed is None and _paused(seen, rows, arguments, found.content))
     return ToolCall(
@@ -111,6 +111,12 @@ def _says(seen: Sighting, row: Dialect) -> bool | None:
         if says.succeeded is not None and value == says.succeeded:
             return False
     return None
+
+
+def _waits(rows: Sequence[Dialect], result: Content) -> bool:
+    value = result.value
+    said = list(value.values()) if isinstance(value, dict) and len(value) == 1 else [value]
+    return any(text in row.tool.waits for row in rows for text in said if isinstance(text, str))
 
 
 def _paused(seen: Sighting, rows: Sequence[Dialect], arguments: Content, result: Content) -> bool:

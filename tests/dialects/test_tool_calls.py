@@ -332,3 +332,26 @@ def test_hints_of_the_host_come_from_the_span_and_else_from_the_resource() -> No
         "tests", "observed", "a", "b", "c", "r", "read", "ci", infra=True, compaction=True
     )
     assert call_of(bare).hints == Hints(effect="write")
+
+
+@pytest.mark.parametrize("result", ["gen_ai.tool.call.result", "gcp.vertex.agent.tool_response"])
+def test_a_call_that_google_adk_holds_back_is_pending(result: str) -> None:
+    """The placeholder that google-adk answers until a person confirms is no result; another error is one."""
+    asks = '{"error": "This tool call requires confirmation, please approve or reject."}'
+    readings = [
+        read(
+            SpanView(
+                "1",
+                "2",
+                "",
+                "execute_tool deploy",
+                1,
+                2,
+                attributes={"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "deploy", result: answer},
+                scope="gcp.vertex.agent",
+            )
+        )
+        for answer in (asks, '{"error": "This tool call is rejected."}')
+    ]
+    calls = [reading.record for reading in readings]
+    assert [call.pending for call in calls if isinstance(call, ToolCall)] == [True, False]
