@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from otel_stall.fingerprints import combine, digest, mask
+from otel_stall.fingerprints import combine, digest, mask, without_folders
 from otel_stall.observations import CheckOutcome
 
 __all__ = ["check_outcome"]
@@ -76,6 +76,6 @@ def _is_green(tail: str, failing: int | None, *, failed: bool, exit_code: int | 
 def _message(tail: str, failing: int | None) -> int:
     lines = [line.strip()[:400] for line in tail.splitlines() if _FAILING.search(line[:400])]
     lines = lines[-_MAX_LINES:] or [line.strip()[:400] for line in tail.splitlines() if line.strip()][-1:]
-    masked = (_LOCATION.sub(":", mask(line)) for line in lines)
+    masked = (_LOCATION.sub(":", without_folders(mask(line))) for line in lines)
     folded = sorted({_DIGITS.sub("0", line) if failing is not None else line for line in masked})
     return combine(*folded)

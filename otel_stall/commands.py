@@ -65,14 +65,16 @@ class Shell:
     """What a whole command line does.
 
     `name` is the first command that says something, with its subcommand where it has one, and `shown` the
-    same as it may be exported; `check` the words that identify the check in it; `target` the file it
-    reads or writes, `lines` the range of lines of that file it shows; `document` the first here-document.
-    `derived` says that it writes only what a looking command shows: `git diff > a.patch`; `garbled` that a
-    command is named by punctuation or an option: `:ls`, `> python3 --version`.
+    same as it may be exported; `normal` the line with its quoting, spacing and wrappers undone; `check` the
+    words that identify the check in it; `target` the file it reads or writes, `lines` the range of lines of
+    that file it shows; `document` the first here-document. `derived` says that it writes only what a looking
+    command shows: `git diff > a.patch`; `garbled` that a command is named by punctuation or an option:
+    `:ls`, `> python3 --version`.
     """
 
     effect: Effect = Effect.COMMAND
     name: str = ""
+    normal: str = ""
     shown: str = ""
     check: str = ""
     target: str = ""
@@ -101,6 +103,7 @@ def parse(command: str) -> Shell:
     return Shell(
         effect=effect,
         name=_name(main),
+        normal=_normal(simple, text),
         shown=_shown_name(main),
         check=_check_identity(main) if effect is Effect.CHECK else "",
         target=written or _operand(main, effect),
@@ -396,6 +399,12 @@ def _reverts(one: SimpleCommand) -> bool:
     if one.head != "git" or sub not in GIT_REVERTS:
         return False
     return not (sub == "stash" and "list" in one.words) and not (sub == "checkout" and "-b" in one.words)
+
+
+def _normal(simple: list[SimpleCommand], text: str) -> str:
+    """Return the line as its commands, words and files; what a long line holds beyond the limit stays out."""
+    said = (" ".join(one.words) + "".join(f" > {target}" for target in one.targets) for one in simple)
+    return " ; ".join(said) if simple else text
 
 
 def _name(one: SimpleCommand) -> str:

@@ -19,7 +19,8 @@ class Counters:
     `distance` counts steps since the last verified milestone, `dry` steps of gain `none` since the last
     gain, `flat` checks that neither improved nor moved, `thin` thin searches in a row, `reacquired`
     steps that brought what was known before a compaction, `after_done` steps since the work was done.
-    `dry_since`, `flat_since`, … are the steps at which each count began.
+    `dry_since`, `flat_since`, … are the steps at which each count began. `credit` is the waste score that a
+    change has cleared on trust; it comes back when the failure that the change was to mend comes back.
     """
 
     step: int = 0
@@ -31,11 +32,14 @@ class Counters:
     waste: float = 0.0
     after_done: int = 0
     done: bool = False
+    declared: bool = False
+    credit: float = 0.0
     dry_since: int = 0
     flat_since: int = 0
     thin_since: int = 0
     reacquired_since: int = 0
     waste_since: int = 0
+    credit_since: int = 0
     done_since: int = 0
     waits: int = 0
     empties: int = 0
@@ -48,11 +52,11 @@ _UNCOUNTED = frozenset({Reason.INFRASTRUCTURE, Reason.WAITING, Reason.CONTENT_NO
 _FLAT = frozenset({Reason.STILL_FAILING, Reason.STILL_GREEN})
 
 
-def advance(before: Counters, step: Step, reason: Reason, config: DetectionConfig, *, stale: int = 0) -> Counters:
+def advance(before: Counters, step: Step, reason: Reason, config: DetectionConfig, *, known: int = 0) -> Counters:
     """Return the counters after a numbered step. Pure.
 
-    `stale` is how many runs in a row the step's check had failed the same way: other checks that move
-    do not make that one less flat.
+    `known` is how often the failure this step shows was seen before from the same command or check: what
+    other checks do makes that one no less flat.
     """
     gain = TABLE[reason].gain
     number = before.step + 1
@@ -61,23 +65,27 @@ def advance(before: Counters, step: Step, reason: Reason, config: DetectionConfi
     dry, dry_since = _moved(before.dry, before.dry_since, _dry(gain, strong=strong), number)
     flat, flat_since = _moved(before.flat, before.flat_since, _flat(gain, reason, strong=strong), number)
     thin, thin_since = _moved(before.thin, before.thin_since, _thin(step, reason), number)
-    score, waste_since = _score(before, reason, number, config)
-    done, after_done, done_since = _after_done(before, step, reason, number)
+    score, waste_since = _score(before, reason, number, config, known)
+    credit, credit_since = _credit(before, reason, number, config)
+    done, declared, after_done, done_since = _after_done(before, step, reason, number)
     return Counters(
         step=number,
         distance=0 if verified else before.distance + (reason not in _UNCOUNTED),
         dry=dry,
-        flat=max(flat, stale + 1) if reason is Reason.STILL_FAILING else flat,
+        flat=max(flat, known + 1) if reason is Reason.STILL_FAILING else flat,
         thin=thin,
         reacquired=before.reacquired,
         waste=score,
         after_done=after_done,
         done=done,
+        declared=declared,
+        credit=credit,
         dry_since=dry_since,
         flat_since=flat_since,
         thin_since=thin_since,
         reacquired_since=before.reacquired_since,
         waste_since=waste_since,
+        credit_since=credit_since,
         done_since=done_since,
         waits=before.waits + 1 if step.waits else 0,
         empties=_empties(before, reason),
@@ -120,27 +128,49 @@ def _thin(step: Step, reason: Reason) -> bool | None:
     return False if step.retrieval and step.words else None
 
 
-def _score(before: Counters, reason: Reason, number: int, config: DetectionConfig) -> tuple[float, int]:
+_COMES_BACK = frozenset({Reason.STILL_FAILING, Reason.KNOWN_ERROR, Reason.SAME_CALL_FAILING})
+_OFTEN = 2
+
+
+def _score(before: Counters, reason: Reason, number: int, config: DetectionConfig, known: int = 0) -> tuple[float, int]:
     move = TABLE[reason].waste
     if move == CLEAR:
         return 0.0, before.waste_since
     if move == RELIEVE:
         return max(0.0, before.waste - config.waste_relief), before.waste_since
+    if reason in _COMES_BACK and known >= _OFTEN and before.credit > before.waste:
+        return before.credit + move, before.credit_since
     return before.waste + move, before.waste_since if before.waste else number
 
 
-def _after_done(before: Counters, step: Step, reason: Reason, number: int) -> tuple[bool, int, int]:
-    """Return whether the work is done, the steps since, and the step that count began at.
+def _credit(before: Counters, reason: Reason, number: int, config: DetectionConfig) -> tuple[float, int]:
+    """Return the score that changes have cleared since something was last verified, and where it began."""
+    move = TABLE[reason].waste
+    if reason is Reason.NEW_STATE and before.waste >= before.credit:
+        return before.waste, before.waste_since
+    if move == CLEAR and reason is not Reason.NEW_STATE:
+        return 0.0, number
+    if move == RELIEVE:
+        return max(0.0, before.credit - config.waste_relief), before.credit_since
+    return before.credit, before.credit_since
 
-    A commit, a declared completion or a to-do list all ticked starts the count; going on with the work ends it.
+
+def _after_done(before: Counters, step: Step, reason: Reason, number: int) -> tuple[bool, bool, int, int]:
+    """Return whether the work is done, whether the model has said so, the steps since, and where they began.
+
+    A commit, a declared completion or a to-do list all ticked starts the count; going on with the work ends
+    it. The first word that all is done counts for nothing, the second is one more idle step.
     """
-    declares = not step.failed and (step.signs.done or (step.signs.commits and reason is Reason.IRREVERSIBLE_EFFECT))
+    says = step.signs.done and not step.failed
+    done = says or (not step.failed and step.signs.commits and reason is Reason.IRREVERSIBLE_EFFECT)
     if not before.done:
-        return declares, before.after_done, before.done_since
+        return done, says, before.after_done, before.done_since
     if _is_work(step, reason):
-        return declares, 0, number
+        return done, says, 0, number
+    if says and not before.declared:
+        return True, True, before.after_done, before.done_since
     after, since = _moved(before.after_done, before.done_since, None if reason is Reason.WAITING else True, number)
-    return True, after, since
+    return True, before.declared, after, since
 
 
 def _is_work(step: Step, reason: Reason) -> bool:

@@ -32,7 +32,7 @@ from otel_stall.vocabulary import (
     WRITE_VERBS,
 )
 
-__all__ = ["Nature", "argument", "nature", "tool_words"]
+__all__ = ["Nature", "argument", "command_line", "nature", "tool_words"]
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SEPARATOR = re.compile(r"[^A-Za-z0-9]+")
@@ -108,6 +108,11 @@ def argument(arguments: object, keys: tuple[str, ...]) -> str:
     return ""
 
 
+def command_line(arguments: object) -> str:
+    """Return the shell command among the arguments, "" where there is none."""
+    return arguments if isinstance(arguments, str) else argument(arguments, COMMAND_KEYS)
+
+
 def tool_words(tool: str) -> list[str]:
     """Return the lower-case words of a tool's own name, without the server or namespace before it."""
     name = tool[:_MAX_NAME].split("__")[-1].rsplit(".", 1)[-1].rsplit("/", 1)[-1]
@@ -146,7 +151,7 @@ def _hinted(effect: str) -> Effect | None:
 def _shell(whole: str, words: list[str], arguments: object) -> Shell | None:
     if whole in SHELL_TOOLS or not {"bash", "shell", "terminal"}.isdisjoint(words[:2]):
         bare = isinstance(arguments, str) or not isinstance(arguments, Mapping)
-        text = arguments if isinstance(arguments, str) else argument(arguments, COMMAND_KEYS)
+        text = command_line(arguments)
         restarts = not bare and "command" not in arguments and "restart" in arguments  # type: ignore[operator]
         if not restarts and (text or isinstance(arguments, str | Mapping)):
             polls = not _POLLED.isdisjoint(words)

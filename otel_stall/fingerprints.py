@@ -29,6 +29,7 @@ __all__ = [
     "outcome_digest",
     "trigrams",
     "unordered",
+    "without_folders",
     "words",
 ]
 
@@ -80,6 +81,7 @@ _NUMBERS = re.compile(
 )
 _QUOTED = re.compile(r"'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`")
 _NUMBER = re.compile(r"[0-9]+")
+_FOLDERS = re.compile(r"(?:[\w.@~+-]{0,80}/){1,40}(?=[\w.])")
 _WORD = re.compile(r"\w{1,64}")
 _PREFIX = re.compile(
     r"\s{0,12}(?:[\w./~@+-]{0,200}\.\w{1,8}[:-](?:[0-9]{1,9}[:-])?(?:[0-9]{1,5}:)?|[0-9]{1,9}(?:→|->|[:|\t]|-(?=\s|\w)))\s?"
@@ -194,9 +196,15 @@ def _lines(masked: str, *, sampled: bool) -> Lines:
     return Lines(tuple(found), len(lines), sampled)
 
 
+def without_folders(line: str) -> str:
+    """Return a line with its paths cut to the file's name: the same file, wherever it was called from."""
+    return _FOLDERS.sub("", line) if "/" in line else line
+
+
 def fold_error(line: str) -> int:
-    """Return the class of an error line: quoted parts and digits folded, case ignored."""
-    return digest(_NUMBER.sub("0", _QUOTED.sub("''", mask(line[:400]))).lower().strip())
+    """Return the class of an error line: quoted parts, folders and digits folded, case ignored."""
+    bare = _QUOTED.sub("''", without_folders(mask(line[:400])))
+    return digest(_NUMBER.sub("0", bare).lower().strip())
 
 
 def words(text: str, limit: int = 400) -> list[str]:

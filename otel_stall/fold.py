@@ -65,8 +65,8 @@ def _step(lane: Lane, step: Step, config: StallConfig) -> Verdict | None:
     reason = reason_of(step, facts, before, rules)
     gain = TABLE[reason].gain
     again = gain is Gain.NONE and _known_from_before(facts, ledger)
-    stale = facts.check.stale if facts.check else 0
-    lane.counters = reacquire(advance(before, step, reason, rules, stale=stale), again=again, gain=gain)
+    known = facts.check.stale if facts.check else facts.error_count
+    lane.counters = reacquire(advance(before, step, reason, rules, known=known), again=again, gain=gain)
     number = lane.counters.step
     lane.loop = extend_loop(lane.loop, step, facts, reason, number)
     lane.inputs = observe_inputs(lane.inputs, step, number, rules)

@@ -122,7 +122,7 @@ def _error(step: Step, facts: Facts, _c: Counters, _g: DetectionConfig) -> Reaso
     if step.signs.missing and facts.missing >= _MISSING:
         return Reason.MISSING_AGAIN
     informs = facts.unseen_lines >= 3 and 2 * facts.unseen_lines > len(step.lines.digests)
-    return Reason.NEW_ERROR if not facts.error_known or informs else Reason.KNOWN_ERROR
+    return Reason.NEW_ERROR if not facts.error_count or informs else Reason.KNOWN_ERROR
 
 
 def _empty(step: Step, facts: Facts, counters: Counters, config: DetectionConfig) -> Reason | None:
@@ -151,7 +151,11 @@ def _known_outcome(step: Step, facts: Facts, _c: Counters, _g: DetectionConfig) 
     if facts.pair_epoch is None:
         return Reason.SAME_OUTCOME_NEW_CALL
     if step.effect in (Effect.READ, Effect.SEARCH):
-        return Reason.LONG_REREAD_UNCHANGED if step.lines.total >= _LONG and not facts.due else Reason.REREAD_UNCHANGED
+        return (
+            Reason.LONG_REREAD_UNCHANGED
+            if step.lines.total >= _LONG and facts.resource_read
+            else Reason.REREAD_UNCHANGED
+        )
     return Reason.SAME_OUTCOME
 
 

@@ -56,7 +56,7 @@ class ResourceRecord:
 
 @dataclass(slots=True)
 class Ledger:
-    """All that a lane has seen, in digests; values of the plain maps are the epoch of first sight."""
+    """All that a lane has seen, in digests; the plain maps hold the epoch of first sight, `errors` counts."""
 
     epoch: int = 0
     mutations: int = 0
@@ -108,7 +108,7 @@ class Facts:
     state_epoch: int | None = None
     host_state_known: bool | None = None
     milestone_known: bool = False
-    error_known: bool = False
+    error_count: int = 0
     missing: int = 0
     check: CheckFacts | None = None
     resource_read: bool = False
@@ -155,7 +155,7 @@ def facts_of(step: Step, ledger: Ledger, config: DetectionConfig) -> Facts:
         state_epoch=_state_epoch(step, state, ledger),
         host_state_known=_host_state_known(step, ledger),
         milestone_known=combine("milestone", step.hints.milestone) in ledger.milestones,
-        error_known=step.error is not None and combine(step.act, step.error) in ledger.errors,
+        error_count=ledger.errors.get(combine(step.act, step.error), 0) if step.error is not None else 0,
         missing=ledger.missing,
         check=_check_facts(step.check, ledger) if step.check else None,
         resource_read=_resource_read(step, resource),
@@ -298,11 +298,13 @@ def learn(step: Step, facts: Facts, ledger: Ledger, bounds: BoundsConfig) -> Non
     for mapping, key in (
         (ledger.pairs, pair_of(step)),
         (ledger.outcomes, _outcome_of(step)),
-        (ledger.errors, combine(step.act, step.error) if step.error is not None else None),
         (ledger.milestones, combine("milestone", step.hints.milestone) if step.hints.milestone else None),
     ):
         if key is not None:
             _first_seen(ledger, mapping, key, calls)
+    if step.error is not None:
+        kind = combine(step.act, step.error)
+        _put(ledger, ledger.errors, kind, ledger.errors.pop(kind, 0) + 1, calls)
     _all_seen(ledger, step.lines.digests, bounds.lines)
     _learn_state(step, facts, ledger, bounds, changed=changed)
     if step.check is not None and facts.check is not None:

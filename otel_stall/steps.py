@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from otel_stall import effects, outcomes
+from otel_stall import commands, effects, outcomes
 from otel_stall.calls import Capture, CompactionMark, Content, ModelCall, Reading, ToolCall
 from otel_stall.checks import check_outcome
 from otel_stall.effects import Nature, argument
@@ -89,7 +89,7 @@ def step(call: ToolCall) -> Step:
         effect=kind.effect,
         command=_command(call, kind),
         act=_act(call, kind),
-        signature=_signature(call, text),
+        signature=_signature(call, kind, text),
         outcome=same,
         exact=digest(text) if captured else None,
         arguments=call.arguments.capture,
@@ -125,13 +125,22 @@ def _act(call: ToolCall, kind: Nature) -> int:
     return combine(call.tool, kind.shell.name if kind.shell else "")
 
 
-def _signature(call: ToolCall, text: str) -> int | None:
-    """Return the digest of tool and arguments; a tool that does not exist is the same call whatever it is given."""
+def _signature(call: ToolCall, kind: Nature, text: str) -> int | None:
+    """Return the digest of tool and arguments; a tool that does not exist is the same call whatever it is given.
+
+    A shell command counts as what it runs: quoting, spacing and `bash -lc` around it make no other call.
+    """
     if call.arguments.capture is not Capture.CAPTURED:
         return None
     if text and outcomes.says_absent(text):
         return combine(call.tool)
-    return combine(call.tool, canonical(call.arguments.value))
+    arguments = call.arguments.value
+    if kind.shell is None:
+        return combine(call.tool, canonical(arguments))
+    line = effects.command_line(arguments)
+    others = {key: value for key, value in arguments.items() if value != line} if isinstance(arguments, Mapping) else {}
+    whole = digest(line) if len(line) > commands.MAX_COMMAND else kind.shell.document
+    return combine(call.tool, kind.shell.normal, whole, canonical(others))
 
 
 def _exit_code(call: ToolCall, text: str) -> int | None:

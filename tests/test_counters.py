@@ -182,3 +182,32 @@ class TestUserTurn:
         before = replace(BEFORE, milestones=2, state_changes=5, after_done=4, done=True, reacquired=2)
 
         assert after_user_turn(before) == Counters(step=10, distance=7, milestones=2, state_changes=5)
+
+
+class TestCredit:
+    def test_comes_back_with_the_failure(self) -> None:
+        """A change clears the score on trust; the third time the same failure comes back the trust is withdrawn."""
+        wasted = replace(BEFORE, waste=3.0, waste_since=4)
+        changed = advance(wasted, STEP, Reason.NEW_STATE, RULES)
+
+        assert (changed.waste, changed.credit) == (0.0, 3.0)
+        assert advance(changed, STEP, Reason.STILL_FAILING, RULES, known=1).waste == 1.0
+        assert advance(changed, STEP, Reason.STILL_FAILING, RULES, known=2).waste == 4.0
+
+    def test_is_spent_by_what_was_verified(self) -> None:
+        """Once a check moves, earlier waste is forgiven for good."""
+        changed = advance(replace(BEFORE, waste=3.0), STEP, Reason.NEW_STATE, RULES)
+        moved = advance(changed, STEP, Reason.FAILURE_MOVED, RULES)
+
+        assert advance(moved, STEP, Reason.STILL_FAILING, RULES, known=5).waste == 1.0
+
+
+class TestDeclared:
+    def test_the_first_word_is_no_idle_step(self) -> None:
+        """After a commit the model may say once that all is done; saying it again is one more idle step."""
+        done = replace(BEFORE, done=True, after_done=2)
+        word = replace(STEP, signs=Signs(done=True))
+        once = advance(done, word, Reason.ACKNOWLEDGEMENT, RULES)
+
+        assert once.after_done == 2
+        assert advance(once, word, Reason.ACKNOWLEDGEMENT, RULES).after_done == 3

@@ -133,8 +133,8 @@ class TestFailures:
         """The same kind of error elsewhere is new there."""
         alike = call("get_user", {"id": 2}, "Error: user 2 is gone", failed=True)
 
-        assert facts(self.FAILED, alike).error_known
-        assert not facts(self.FAILED, call("get_order", {"id": 2}, "Error: user 2 is gone", failed=True)).error_known
+        assert facts(self.FAILED, alike).error_count == 1
+        assert not facts(self.FAILED, call("get_order", {"id": 2}, "Error: user 2 is gone", failed=True)).error_count
 
 
 class TestChecks:

@@ -260,3 +260,20 @@ class TestWhole:
             hints=Hints(),
         )
         assert content("clean") == Content("clean", Capture.CAPTURED)
+
+
+class TestShellSignature:
+    def test_is_that_of_what_runs(self) -> None:
+        """Quoting, spacing and a shell around a command make no other call; another word does."""
+        same = ["grep -n 'a b' x.py", 'grep  -n "a b" x.py', "bash -lc \"grep -n 'a b' x.py\""]
+
+        assert len({step(bash(command)).signature for command in same}) == 1
+        assert step(bash("grep -n 'a c' x.py")).signature != step(bash(same[0])).signature
+
+    def test_takes_in_what_a_command_writes(self) -> None:
+        """Two here-documents, and two ends of a long command, are two calls."""
+        one, two = (step(bash(f"cat > a.py <<'EOF'\n{text}\nEOF")) for text in ("x = 1", "x = 2"))
+        long, longer = (step(bash("echo " + "x" * 4_000 + end)) for end in ("a", "b"))
+
+        assert one.signature != two.signature
+        assert long.signature != longer.signature
