@@ -164,13 +164,20 @@ class TestLane:
         assert found == {"s": "coder", "t": uuid}
 
     def test_a_workflow_is_an_agent_where_it_names_none(self) -> None:
-        """Steps of the workflow's own have its name; an agent below it, or a step that names one, goes without."""
+        """Its own steps have its name; agents that it runs stand by themselves, those it calls by a tool below it."""
         root = replace(agent("root", "", "Agent Workflow"), is_workflow=True)
-        named = replace(tool("u", "root"), agent="writer")
+        called = replace(agent("c", "s", "caller"), is_workflow=True)
         found = lanes(
-            root, agent("a", "root", "coder"), agent("b", "a", "searcher"), tool("s", "root"), tool("t", "b"), named
+            root,
+            tool("s", "root"),
+            agent("a", "root", "coder"),
+            agent("b", "a", "searcher"),
+            tool("t", "b"),
+            replace(tool("u", "root"), agent="writer"),
+            called,
+            tool("v", "c"),
         )
-        assert found == {"s": "Agent Workflow", "t": "coder/searcher", "u": "writer"}
+        assert found == {"s": "Agent Workflow", "t": "coder/searcher", "u": "writer", "v": "Agent Workflow/caller"}
 
     def test_double_instrumentation_is_one(self) -> None:
         """An agent span directly inside one of the same name is the same invocation, with or without id."""
