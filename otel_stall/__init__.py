@@ -1,5 +1,6 @@
 """otel-stall: finds stalled LLM agents by what their tool calls gained, in the trace pipeline."""
 
+from otel_stall.attachment import attach
 from otel_stall.config import StallConfig
 from otel_stall.errors import ConfigError, DecodeError, SnapshotError, StallError
 from otel_stall.monitor import Monitor
@@ -21,6 +22,7 @@ __all__ = [
     "StallSpanProcessor",
     "Verdict",
     "__version__",
+    "attach",
 ]
 
 __version__ = "0.1.0"

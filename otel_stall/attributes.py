@@ -111,6 +111,11 @@ EVIDENCE: Final = _register(
     "stall.evidence", "string[]", "written", "Inside a stall: what a person can check, at most 8 sentences."
 )
 
+# Written on the open span of an agent, beside the stall it was in and the milestones.
+STEPS: Final = _register(
+    "stall.steps", "int", "written", "On the span of an agent alone: the steps of this invocation so far."
+)
+
 # Events.
 EVENT_STARTED: Final = _register("stall.started", "INFO", "event", "A stall opened at this step.")
 EVENT_ESCALATED: Final = _register(
@@ -127,3 +132,40 @@ END_REASON: Final = _register(
     "stall.end.reason", "string", "both", "Why a stall ended: gain, milestone, user_turn or run_boundary."
 )
 SEGMENT_LENGTH: Final = _register("stall.segment.length", "int", "both", "Steps between two verified milestones.")
+
+# Metrics. Agent and task class are attributes of most of them, capped in number; a conversation never is.
+METRIC_STEPS: Final = _register("stall.steps", "counter, {step}", "metric", "Steps, by gain type.")
+METRIC_STARTS: Final = _register("stall.starts", "counter, {stall}", "metric", "Stalls that opened, by kind.")
+METRIC_STALLED_STEPS: Final = _register(
+    "stall.stalled_steps", "counter, {step}", "metric", "Steps inside a stall, by kind and level."
+)
+METRIC_STALLED_TOKENS: Final = _register(
+    "stall.stalled_tokens", "counter, {token}", "metric", "Tokens of model turns inside a stall, by kind and level."
+)
+METRIC_SEGMENT_LENGTH: Final = _register(
+    "stall.segment.length", "histogram, {step}", "metric", "Steps between two milestones."
+)
+METRIC_DURATION: Final = _register(
+    "stall.duration", "histogram, {step}", "metric", "Steps of a stall that closed, by kind and highest level."
+)
+METRIC_ACTIVE: Final = _register(
+    "stall.active", "gauge, {conversation}", "metric", "Conversations that are inside a stall now."
+)
+METRIC_CONVERSATIONS: Final = _register(
+    "stall.conversations", "gauge, {conversation}", "metric", "Conversations remembered now."
+)
+METRIC_PROCESSOR_DURATION: Final = _register(
+    "stall.processor.duration", "histogram, s", "metric", "Time that judging a span took, of those with a verdict."
+)
+METRIC_PROCESSOR_ERRORS: Final = _register(
+    "stall.processor.errors", "counter, {error}", "metric", "Internal errors; each left one span untouched."
+)
+METRIC_PROCESSOR_SKIPPED: Final = _register(
+    "stall.processor.skipped", "counter, {span}", "metric", "Spans passed untouched to keep the host from waiting."
+)
+METRIC_EVICTIONS: Final = _register(
+    "stall.evictions", "counter, {conversation}", "metric", "Lanes of conversations that fell out of memory."
+)
+METRIC_LATE_STEPS: Final = _register(
+    "stall.late_steps", "counter, {step}", "metric", "Steps that arrived after one that ended later."
+)

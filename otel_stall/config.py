@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 from pydantic_core import PydanticCustomError
 
 from otel_stall.baseline import Baseline
@@ -100,6 +100,8 @@ class BoundsConfig(_Settings):
     """Digests of result lines kept per lane."""
     calls: Steps = 4_096
     """Digests of calls, outcomes, states and resources kept per lane, each."""
+    metric_values: Steps = 100
+    """Agents and task classes told apart in metrics, each; further ones are counted as `_other`."""
 
 
 def _loaded(value: object) -> object:
@@ -120,13 +122,30 @@ class StallConfig(_Settings):
     """False switches everything off: spans pass untouched."""
     detection: DetectionConfig = DetectionConfig()
     bounds: BoundsConfig = BoundsConfig()
+    mode: Literal["annotate", "events_only"] = "annotate"
+    """`annotate` writes verdicts on spans; `events_only` touches no span: verdicts are logged events and metrics."""
+    preset: Literal["full", "minimal"] = "full"
+    """`minimal` writes five attributes on a tool span until a stall opens, `full` always all of them."""
+    stamp: bool | None = None
+    """Whether conversation and run id are written at its start on every span that lacks them. None = unless langfuse is
+    loaded, whose exporter would then take every span of the host for one of a model."""
+    agent_summary: bool = True
+    """Whether the open span of an agent carries how its invocation fares."""
+    metrics: bool = True
+    """Whether metrics are recorded, in the meter provider of the host."""
     span_events: bool = True
     """Whether stalls and milestones also appear as events on the tool span."""
-    baseline: Annotated[Baseline | None, BeforeValidator(_loaded)] = None
+    baseline: Annotated[Baseline | None, PlainValidator(_loaded)] = None
     """Path of the file `otel-stall calibrate` wrote, read once: it says the milestone distance that is normal
     for each agent and class of task, in place of `detection.distance_limit`."""
     fingerprint_key: str = ""
     """Key of the exported fingerprints; "" exports equality tokens that anyone can recompute."""
+    hook_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.25
+    """Time that a hook may take, in seconds; after five longer ones within a minute spans pass untouched for a
+    minute. A hook waits no longer than this for another thread's. 0 = no budget, and a wait of a second."""
+    content_steps: Annotated[int, Field(ge=0)] = 5
+    """Tool calls without a result at the start of a conversation after which the log names the switch that records
+    content, once per instrumentation; 0 = never."""
 
     def distance_limit(self, agent: str, task_class: str = "") -> int:
         """Return the milestone distance beyond which a stall of this agent may reach the upper levels."""
@@ -134,8 +153,13 @@ class StallConfig(_Settings):
         return group.limit if group is not None else self.detection.distance_limit
 
     @classmethod
-    def load(cls, path: Path | str, environ: Mapping[str, str] | None = None) -> Self:
-        """Return the settings of a YAML file, completed from the environment.
+    def load(
+        cls,
+        path: Path | str,
+        environ: Mapping[str, str] | None = None,
+        options: Mapping[str, object] | None = None,
+    ) -> Self:
+        """Return the settings of a YAML file, completed from the environment; `options` go before both.
 
         Raises ConfigError with the field's name where a value is wrong or a name is unknown.
         """
@@ -147,17 +171,18 @@ class StallConfig(_Settings):
             raise ConfigError(str(path), f"cannot be read: {error}") from error
         if content is not None and not isinstance(content, dict):
             raise ConfigError(str(path), "must be a mapping of settings")
-        return cls.create(_merge(_from_environ(cls, environ or {}), content or {}))
+        return cls.create(_merge(_merge(_from_environ(cls, environ or {}), content or {}), options or {}))
 
     @classmethod
-    def from_environ(cls, environ: Mapping[str, str]) -> Self:
+    def from_environ(cls, environ: Mapping[str, str], options: Mapping[str, object] | None = None) -> Self:
         """Return the settings that `OTEL_STALL_*` variables give; a bad value is logged and left out.
 
-        `OTEL_STALL_DETECTION_DRY_NOTICE=8` sets `detection.dry_notice`, `OTEL_STALL_CONFIG` names a file.
+        `OTEL_STALL_DETECTION_DRY_NOTICE=8` sets `detection.dry_notice`, `OTEL_STALL_CONFIG` names a file,
+        whose values go before those of single variables, as `options` go before all.
         """
         if path := environ.get("OTEL_STALL_CONFIG"):
-            return cls.load(path, environ)
-        return cls.create(_from_environ(cls, environ))
+            return cls.load(path, environ, options)
+        return cls.create(_merge(_from_environ(cls, environ), options or {}))
 
     @classmethod
     def create(cls, values: Mapping[str, object]) -> Self:

@@ -20,7 +20,19 @@ if TYPE_CHECKING:
     from opentelemetry._logs import Logger, LoggerProvider
     from opentelemetry.context import Context
 
-__all__ = ["Event", "EventLog", "Severity", "Value", "attributes_of", "events_of", "fingerprint"]
+__all__ = [
+    "AGENT",
+    "CONVERSATION",
+    "SCOPE",
+    "Event",
+    "EventLog",
+    "Severity",
+    "Value",
+    "attributes_of",
+    "bounded_text",
+    "events_of",
+    "fingerprint",
+]
 
 Value = str | int | bool | list[str]
 
@@ -28,9 +40,9 @@ EVIDENCE_ENTRIES: Final = 8
 TEXT_CHARS: Final = 120
 
 _DIGEST_MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
-_CONVERSATION: Final = "gen_ai.conversation.id"
-_AGENT: Final = "gen_ai.agent.name"
-_SCOPE: Final = "otel_stall"
+CONVERSATION: Final = "gen_ai.conversation.id"
+AGENT: Final = "gen_ai.agent.name"
+SCOPE: Final = "otel_stall"
 
 
 class Severity(StrEnum):
@@ -51,11 +63,11 @@ class Event:
     attributes: Mapping[str, Value]
 
 
-def attributes_of(judged: Judged, key: str = "") -> dict[str, Value]:
+def attributes_of(judged: Judged, key: str = "", *, minimal: bool = False) -> dict[str, Value]:
     """Return the attributes for the span of a counted step, {} for any other observation.
 
     With a `key`, fingerprints are tokens that only its owner can recompute. A fingerprint of unknown
-    content is left out.
+    content is left out. `minimal`: outside a stall only the five that counters and samplers need.
     """
     verdict = judged.verdict
     if not verdict.counted:
@@ -66,6 +78,10 @@ def attributes_of(judged: Judged, key: str = "") -> dict[str, Value]:
         names.STEPS_SINCE_MILESTONE: verdict.steps_since_milestone,
         names.STEPS_SINCE_GAIN: verdict.steps_since_gain,
         names.DETECTED: verdict.stall is not None,
+    }
+    if minimal and verdict.stall is None:
+        return written
+    written |= {
         names.GAIN_REASON: verdict.reason,
         names.MILESTONE_COUNT: verdict.milestone_count,
         names.STATE_CHANGES: verdict.state_changes,
@@ -82,9 +98,9 @@ def attributes_of(judged: Judged, key: str = "") -> dict[str, Value]:
 
 def events_of(judged: Judged) -> list[Event]:
     """Return one event for each change the verdict reports, in its order."""
-    whose: dict[str, Value] = {_CONVERSATION: _text(judged.conversation)} if judged.conversation else {}
+    whose: dict[str, Value] = {CONVERSATION: bounded_text(judged.conversation)} if judged.conversation else {}
     if judged.agent:
-        whose[_AGENT] = _text(judged.agent)
+        whose[AGENT] = bounded_text(judged.agent)
     return [_event(changed, whose) for changed in judged.verdict.changes]
 
 
@@ -112,7 +128,7 @@ class EventLog:
         from opentelemetry._logs import LogRecord, SeverityNumber, get_logger
 
         if self._logger is None:
-            self._logger = get_logger(_SCOPE, logger_provider=self._provider)
+            self._logger = get_logger(SCOPE, logger_provider=self._provider)
         context = _context(judged, sampled)
         for event in events:
             record = LogRecord(
@@ -159,19 +175,19 @@ def _of_stall(stall: Stall) -> dict[str, Value]:
         names.KIND: stall.kind.value,
         names.LEVEL: stall.level.value,
         names.FIRST_STEP: stall.first_step,
-        names.EVIDENCE: [_text(entry) for entry in stall.evidence[:EVIDENCE_ENTRIES]],
+        names.EVIDENCE: [bounded_text(entry) for entry in stall.evidence[:EVIDENCE_ENTRIES]],
     }
 
 
 def _of_milestone(milestone: Milestone) -> dict[str, Value]:
     return {
-        names.MILESTONE_NAME: _text(milestone.name),
+        names.MILESTONE_NAME: bounded_text(milestone.name),
         names.MILESTONE_EVIDENCE: milestone.evidence.value,
         names.SEGMENT_LENGTH: milestone.segment,
     }
 
 
-def _text(text: str) -> str:
+def bounded_text(text: str) -> str:
     """Return text that fits and that every exporter encodes: a lone surrogate makes some drop the value."""
     if len(text) > TEXT_CHARS:
         text = text[: TEXT_CHARS - 1] + "…"

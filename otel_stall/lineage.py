@@ -7,13 +7,14 @@ ends, while its ancestors are mostly still open. Offline, `Lineage.of` takes in 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple, Protocol, Self, TypeVar
 
 from otel_stall.calls import CompactionMark, ModelCall, Reading, ToolCall
 from otel_stall.dialects.doubles import Ancestor
+from otel_stall.verdicts import Judged
 
 __all__ = ["Lineage", "Live", "Opening", "Renamed", "Whose"]
 
@@ -42,6 +43,9 @@ class Live(Protocol):
 
     def alive(self) -> bool:
         """Return whether the span can still end."""
+
+    def tell(self, judged: Sequence[Judged]) -> None:
+        """Take note of the verdicts on a step of this agent; called one after the other, on any thread."""
 
 
 class Opening(NamedTuple):
@@ -247,6 +251,10 @@ class Lineage:
         """Return the spans above one that ended, nearest first, as far as doubles of one call are looked for."""
         above = islice(self._upwards(self._node(reading)), 1, GENERATIONS + 1)
         return [Ancestor(each.span_id, each.name, each.scope, each.tool) for each in above]
+
+    def knows(self, trace_id: str, span_id: str) -> bool:
+        """Return whether a span is remembered, open or ended."""
+        return (trace_id, span_id) in self._open or (trace_id, span_id) in self._ended
 
     def agent_above(self, reading: Reading) -> Live | None:
         """Return the open span of the agent that a step belongs to, None where there is none or it has ended."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
-import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -18,30 +16,35 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
 from otel_stall import attributes as names
 from otel_stall import dialects, sdk
+from otel_stall.breaker import Breaker
 from otel_stall.calls import Reading
 from otel_stall.config import StallConfig
-from otel_stall.dialects.doubles import Doubles
+from otel_stall.dialects.identities import CONVERSATIONS
 from otel_stall.dialects.readings import KNOWN
-from otel_stall.emission import Event, EventLog, Value, attributes_of, events_of
-from otel_stall.lineage import Lineage, Opening
+from otel_stall.emission import CONVERSATION, Value
+from otel_stall.emitter import Emitter, Providers
+from otel_stall.judge import HINTS, Judge
+from otel_stall.lineage import Opening
 from otel_stall.monitor import Monitor
+from otel_stall.summaries import Summary
 from otel_stall.verdicts import Judged
 
 if TYPE_CHECKING:
     from opentelemetry._logs import LoggerProvider
+    from opentelemetry.metrics import MeterProvider
 
 __all__ = ["StallSpanProcessor"]
 
-_LOG = logging.getLogger("otel_stall")
-
 _WAIT_SECONDS: Final = 1.0
-_QUIET_SECONDS: Final = 60.0
 _HANDLED: Final = 4_096
-_CONVERSATIONS: Final = ("gen_ai.conversation.id", "session.id")
-_HINTS: Final = {names.RUN_ID: "run_id", names.TASK_ID: "task_id", names.TASK_CLASS: "task_class"}
+_CARRIED: Final = (CONVERSATION, "session.id")
 _AGENT_AT_START: Final = frozenset(("gen_ai.agent.name", "gen_ai.agent.id", "agent.name"))
 # Present only where the host's instrumentation uses it; it keeps the conversation in the context alone.
 _AMBIENT: Final = "opentelemetry.util.genai._conversation_context"
+_LANGFUSE: Final = "langfuse"
+_SAID: Final = frozenset(CONVERSATIONS)
+
+_Key = tuple[int, int]
 
 
 class StallSpanProcessor(SpanProcessor):
@@ -52,7 +55,7 @@ class StallSpanProcessor(SpanProcessor):
     `OTEL_STALL_*` environment variables. All hooks run on the thread that starts or ends the span, do
     no input or output of their own and raise nothing; a span they cannot judge goes on untouched.
 
-    `errors` counts internal errors, `skipped` the spans that came while the fold was busy for too long,
+    `errors` counts internal errors, `skipped` the spans passed untouched to keep the host from waiting,
     and `unannotated` the verdicts a span did not take.
     """
 
@@ -62,67 +65,79 @@ class StallSpanProcessor(SpanProcessor):
         *,
         monitor: Monitor | None = None,
         logger_provider: LoggerProvider | None = None,
+        meter_provider: MeterProvider | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.config = config if config is not None else StallConfig.from_environ(os.environ)
         self.monitor = monitor if monitor is not None else Monitor(self.config)
-        self.errors = 0
-        self.skipped = 0
-        self.unannotated = 0
-        self._lineage = Lineage(self.config.bounds.open_spans)
-        self._doubles = Doubles()
-        self._events = EventLog(logger_provider)
+        self.closed = not self.config.enabled
+        self._judge = Judge(self.monitor, wait_seconds=self.config.hook_seconds or _WAIT_SECONDS)
+        self._emitter = Emitter(
+            self.config, self._judge.census, Providers(logger_provider, meter_provider), clock=clock
+        )
+        self._breaker = Breaker(self.config.hook_seconds)
         self._clock = clock
-        self._quiet_until = float("-inf")
-        self._off = not self.config.enabled
-        self._handled: dict[tuple[int, int], None] = {}
-        self._busy = False
-        self._lock = threading.RLock()
-        _renew_after_fork(self)
+        self._touches = self.config.mode == "annotate"
+        self._stamped: dict[_Key, dict[str, object]] = {}
+        self._handled: dict[_Key, None] = {}
+        self._passed = 0
+
+    @property
+    def errors(self) -> int:
+        """Internal errors so far."""
+        return self._emitter.errors
+
+    @property
+    def skipped(self) -> int:
+        """Spans passed untouched so far because judging took too long, or another thread was in the way."""
+        return self._passed + self._judge.skipped
+
+    @property
+    def unannotated(self) -> int:
+        """Verdicts so far that a span did not take."""
+        return self._emitter.unannotated
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Remember the span's parent and what it carries; costs a few microseconds."""
-        if self._off:
-            return
-        try:
-            self._open(span, parent_context)
-        except Exception as error:
-            self._failed(error)
+        self._run(self._open, span, parent_context)
 
     def _on_ending(self, span: Span) -> None:
         """Judge the span before any processor sees its end; the SDK calls this from 1.40 on."""
-        if self._off:
-            return
-        try:
-            self._handled[_key(span)] = None
-            if len(self._handled) > _HANDLED:
-                self._handled.pop(next(iter(self._handled)), None)
-            self._end(span)
-        except Exception as error:
-            self._failed(error)
+        self._run(self._ending, span)
 
     def on_end(self, span: ReadableSpan) -> None:
         """Judge the span here where a wrapping processor passes on no `_on_ending`."""
-        if self._off:
-            return
-        try:
-            key = _key(span)
-            if key in self._handled:
-                self._handled.pop(key, None)
-            else:
-                self._end(span)
-        except Exception as error:
-            self._failed(error)
+        self._run(self._ended, span)
 
     def shutdown(self) -> None:
         """Let all further spans pass untouched; may be called twice."""
-        self._off = True
+        self.closed = True
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:  # noqa: ARG002 # the SDK's signature
         """Return True: nothing is held back."""
         return True
 
-    def _open(self, span: Span, parent_context: Context | None) -> None:
+    def _run(self, hook: Callable[..., bool], *arguments: object) -> None:
+        """Run a hook under the guard that every hook has; it says whether there was a verdict."""
+        if self.closed:
+            return
+        try:
+            began = self._clock()
+            if self._breaker.lets_pass(began):
+                self._passed += 1
+                self._emitter.metrics.skipped()
+                return
+            try:
+                judged = hook(*arguments)
+            finally:
+                ended = self._clock()
+                self._breaker.ran(began, ended)
+            if judged:
+                self._emitter.metrics.ran(ended - began)
+        except Exception as error:
+            self._emitter.failed(error)
+
+    def _open(self, span: Span, parent_context: Context | None) -> bool:
         context = span.get_span_context()
         carried, hints = _carried(parent_context)
         opening = Opening(
@@ -134,120 +149,86 @@ class StallSpanProcessor(SpanProcessor):
             scope=span.instrumentation_scope.name if span.instrumentation_scope else "",
             carried=carried,
             hints=hints,
-            live=_OpenSpan(span),
+            live=_OpenSpan(span, told=self._touches and self.config.agent_summary),
         )
         named = not _AGENT_AT_START.isdisjoint(sdk.attributes_of(span))
-        if not self._lock.acquire(timeout=_WAIT_SECONDS):
-            self.skipped += 1
-            return
-        try:
-            self._lineage.opened(opening)
-            if named:
-                self._lineage.named(opening.trace_id, opening.span_id)
-        finally:
-            self._lock.release()
+        conversation = self._judge.opened(opening, named=named)
+        if (conversation or hints) and self._stamps():
+            self._stamp(span, conversation, hints)
+        return False
 
-    def _end(self, span: ReadableSpan) -> None:
-        if not span.events and KNOWN.isdisjoint(sdk.attributes_of(span)):
-            self._pass(span)
-            return
-        reading = _read(span)
-        if judged := self._fold(reading):
-            self._emit(span, reading, judged)
+    def _stamps(self) -> bool:
+        wanted = self.config.stamp
+        return self._touches and (wanted if wanted is not None else _LANGFUSE not in sys.modules)
 
-    def _pass(self, span: ReadableSpan) -> None:
-        """Note the end of a span in which there is nothing to read, as most spans of a host."""
-        trace_id, span_id = _key(span)
-        if not self._lock.acquire(timeout=_WAIT_SECONDS):
-            self.skipped += 1
-            return
-        try:
-            self._lineage.passed(f"{trace_id:032x}", f"{span_id:016x}", span.end_time or 0)
-        finally:
-            self._lock.release()
+    def _stamp(self, span: Span, conversation: str, hints: tuple[tuple[str, str], ...]) -> None:
+        """Write conversation and run on a span that says neither, so that they survive routing and sampling."""
+        held = sdk.attributes_of(span)
+        stamps: dict[str, Value] = {}
+        if conversation and _SAID.isdisjoint(held):
+            stamps[CONVERSATION] = conversation
+        for name, value in hints:
+            if name == names.RUN_ID and name not in held:
+                stamps[name] = value
+        if stamps and sdk.write(span, stamps):
+            self._stamped[sdk.key_of(span)] = {name: held.get(name) for name in stamps}
+            if len(self._stamped) > self.config.bounds.open_spans:
+                self._stamped.pop(next(iter(self._stamped)), None)
 
-    def _fold(self, reading: Reading) -> Sequence[Judged]:
-        """Return what the monitor says of a span, () for one that is none of ours."""
-        if not self._lock.acquire(timeout=_WAIT_SECONDS):
-            self.skipped += 1
-            return ()
-        try:
-            # The garbage collector can end a span of this very thread in the middle of the fold.
-            if self._busy:
-                self.skipped += 1
-                return ()
-            self._busy = True
-            try:
-                return self._observe(reading)
-            finally:
-                self._busy = False
-        finally:
-            self._lock.release()
+    def _ending(self, span: Span) -> bool:
+        self._handled[sdk.key_of(span)] = None
+        if len(self._handled) > _HANDLED:
+            self._handled.pop(next(iter(self._handled)), None)
+        return self._end(span)
 
-    def _observe(self, reading: Reading) -> Sequence[Judged]:
-        self._lineage.ended(reading)
-        ours = not reading.judged and (reading.record is not None or bool(reading.marks))
-        admitted = self._doubles.admit(reading, self._lineage.ancestors(reading)) if ours else None
-        whose = self._lineage.resolve(admitted) if admitted is not None else None
-        for renamed in self._lineage.renamed():
-            self.monitor.rename(renamed.old, renamed.new)
-        if admitted is None or whose is None:
-            return ()
-        completed = _with_hints(admitted, whose.hints)
-        return self.monitor.observe(completed, whose.conversation, whose.lane, whose.agent)
+    def _ended(self, span: ReadableSpan) -> bool:
+        # An entry is None: this span was there in `_on_ending`.
+        return self._handled.pop(sdk.key_of(span), False) is not None and self._end(span)
 
-    def _emit(self, span: ReadableSpan, reading: Reading, judged: Sequence[Judged]) -> None:
-        written: dict[str, Value] = {}
-        mirrored: list[Event] = []
-        logged: list[tuple[Judged, list[Event]]] = []
-        for each in judged:
-            events = events_of(each)
-            logged.append((each, events))
-            if each.span_id == reading.span_id:
-                written |= attributes_of(each, self.config.fingerprint_key)
-                mirrored += events if self.config.span_events else ()
-        if (written or mirrored) and not sdk.annotate(span, written, mirrored):
-            self._refused()
-        for each, events in logged:
-            if events:
-                self._events.emit(each, events, time_ns=reading.end_ns, sampled=reading.sampled)
+    def _end(self, span: ReadableSpan) -> bool:
+        said = self._said_by_host(span)
+        if not span.events and KNOWN.isdisjoint(said):
+            trace_id, span_id = sdk.key_of(span)
+            self._judge.passed(f"{trace_id:032x}", f"{span_id:016x}", span.end_time or 0)
+            return False
+        (judgement,) = self._judge.ended([self._read(span, said)])
+        if not judgement.judged:
+            return False
+        if self._touches:
+            attributes, events = self._emitter.on_span(judgement)
+            if (attributes or events) and not sdk.annotate(span, attributes, events):
+                self._emitter.refused()
+        context = span.get_span_context()
+        self._emitter.beside(judgement, sampled=bool(context and context.trace_flags.sampled))
+        return True
 
-    def _refused(self) -> None:
-        self.unannotated += 1
-        if self.unannotated == 1:
-            _LOG.warning("spans of this SDK take no attributes at their end; verdicts go out as events only")
+    def _read(self, span: ReadableSpan, said: Mapping[str, object]) -> Reading:
+        """Return the reading; it counts as sampled unless the span above it is missing here.
 
-    def _failed(self, error: Exception) -> None:
-        """Count an error and log where it happened, at most once a minute, without what spans held."""
-        self.errors += 1
-        now = self._clock()
-        if now < self._quiet_until:
-            return
-        self._quiet_until = now + _QUIET_SECONDS
-        trace = error.__traceback__
-        while trace is not None and trace.tb_next is not None:
-            trace = trace.tb_next
-        place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else "unknown place"
-        _LOG.warning(
-            "%s at %s while judging a span, which goes on untouched (%d so far)",
-            type(error).__name__,
-            place,
-            self.errors,
-        )
+        What is recorded and not exported (`AlwaysRecordSampler`) is all there, so nothing is a lower bound.
+        """
+        reading = dialects.read(sdk.view_of(span, said))
+        whole = not sdk.below_a_gap(span) or self._judge.knows(reading.trace_id, reading.parent_id)
+        return reading if whole is reading.sampled else replace(reading, sampled=whole)
 
-    def _renew_lock(self) -> None:
-        self._lock = threading.RLock()
-        self._busy = False
+    def _said_by_host(self, span: ReadableSpan) -> Mapping[str, object]:
+        """Return the span's attributes without the stamps: those say nothing that the lineage did not know."""
+        held = sdk.attributes_of(span)
+        stamps = self._stamped.pop(sdk.key_of(span), None)
+        if stamps is None:
+            return held
+        return {name: value for name, value in held.items() if name not in stamps or stamps[name] != value}
 
 
 class _OpenSpan:
     """An open span of the SDK, held weakly, that is read again only when it has more attributes than before."""
 
-    __slots__ = ("_size", "_span")
+    __slots__ = ("_size", "_span", "_summary")
 
-    def __init__(self, span: Span) -> None:
+    def __init__(self, span: Span, *, told: bool) -> None:
         self._span = weakref.ref(span)
         self._size = 0
+        self._summary = Summary() if told else None
 
     def changed(self) -> Reading | None:
         span = self._span()
@@ -259,38 +240,23 @@ class _OpenSpan:
     def alive(self) -> bool:
         return self._span() is not None
 
-
-def _renew_after_fork(processor: StallSpanProcessor) -> None:
-    """Give a forked child a lock of its own: the parent's may be held by a thread that does not exist there."""
-    if not hasattr(os, "register_at_fork"):
-        return
-    renew = weakref.WeakMethod(processor._renew_lock)
-
-    def renew_in_child() -> None:
-        if (method := renew()) is not None:
-            method()
-
-    os.register_at_fork(after_in_child=renew_in_child)
-
-
-def _key(span: ReadableSpan) -> tuple[int, int]:
-    context = span.get_span_context()
-    return (context.trace_id, context.span_id) if context else (0, 0)
-
-
-def _read(span: ReadableSpan) -> Reading:
-    """Return the reading of an ended span; one below an unsampled parent counts as unsampled itself."""
-    reading = dialects.read(sdk.view_of(span))
-    if reading.sampled and span.parent is not None and not span.parent.trace_flags.sampled:
-        return replace(reading, sampled=False)
-    return reading
+    def tell(self, judged: Sequence[Judged]) -> None:
+        span = self._span()
+        if span is None or self._summary is None:
+            return
+        for each in judged:
+            self._summary = self._summary.after(each)
+        before = len(sdk.attributes_of(span))
+        sdk.write(span, self._summary.attributes())
+        # What we write ourselves is no reason to read the span again.
+        self._size += len(sdk.attributes_of(span)) - before
 
 
 def _carried(context: Context | None) -> tuple[str, tuple[tuple[str, str], ...]]:
     """Return the conversation that baggage or context names, and the hints in the baggage."""
     entries = baggage.get_all(context)
-    carried = _first(entries, _CONVERSATIONS) if entries else ""
-    hints = tuple((key, str(entries[key])) for key in _HINTS if key in entries) if entries else ()
+    carried = _first(entries, _CARRIED) if entries else ""
+    hints = tuple((key, str(entries[key])) for key in HINTS if key in entries) if entries else ()
     ambient = sys.modules.get(_AMBIENT)
     if not carried and ambient is not None:
         carried = ambient.get_ambient_conversation_id(context) or ""
@@ -299,8 +265,3 @@ def _carried(context: Context | None) -> tuple[str, tuple[tuple[str, str], ...]]
 
 def _first(entries: Mapping[str, object], keys: Sequence[str]) -> str:
     return next((str(entries[key]) for key in keys if entries.get(key)), "")
-
-
-def _with_hints(reading: Reading, hints: tuple[tuple[str, str], ...]) -> Reading:
-    missing = {_HINTS[key]: value for key, value in hints if not getattr(reading, _HINTS[key])}
-    return replace(reading, **missing) if missing else reading  # type: ignore[arg-type] # all are strings

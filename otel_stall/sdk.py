@@ -8,13 +8,13 @@ exporter may be reading them. Where an SDK lets `_on_ending` use the public muta
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
 from opentelemetry.attributes import BoundedAttributes
 from opentelemetry.sdk.trace import Event as SpanEvent
-from opentelemetry.sdk.trace import ReadableSpan, Span
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.sdk.util import BoundedList
 from opentelemetry.trace import SpanKind, StatusCode
 from opentelemetry.util.types import AnyValue
@@ -22,12 +22,21 @@ from opentelemetry.util.types import AnyValue
 from otel_stall.emission import Event, Value
 from otel_stall.spans import EMPTY, EventView, SpanView, Status
 
-__all__ = ["annotate", "attributes_of", "view_of"]
+__all__ = ["annotate", "attributes_of", "below_a_gap", "key_of", "processors_of", "view_of", "write"]
 
 _KINDS: Final = {kind: kind.name for kind in SpanKind}
 _STATUS: Final = {code: Status[code.name] for code in StatusCode}
 _Attribute = str | int | bool | tuple[str, ...]
 _NOTHING: Final[tuple[Event, ...]] = ()
+_NESTED: Final = 8
+# Under these names the SDK and known wrappers keep the processors they pass spans on to.
+_HOLDERS: Final = ("_active_span_processor", "_span_processors", "processor", "processors")
+
+
+def key_of(span: ReadableSpan) -> tuple[int, int]:
+    """Return trace id and span id."""
+    context = span.get_span_context()
+    return (context.trace_id, context.span_id) if context else (0, 0)
 
 
 def attributes_of(span: ReadableSpan) -> Mapping[str, object]:
@@ -39,10 +48,13 @@ def attributes_of(span: ReadableSpan) -> Mapping[str, object]:
     return inner if inner is not None else span.attributes or EMPTY
 
 
-def view_of(span: ReadableSpan) -> SpanView:
-    """Return the view of an SDK span, equal to `spans.from_readable_span`; of an open one as it is now."""
+def view_of(span: ReadableSpan, attributes: Mapping[str, object] | None = None) -> SpanView:
+    """Return the view of an SDK span, equal to `spans.from_readable_span`; of an open one as it is now.
+
+    `attributes` stand for the span's own where they are given.
+    """
     context, parent, scope, status = span.get_span_context(), span.parent, span.instrumentation_scope, span.status
-    attributes = attributes_of(span)
+    attributes = attributes_of(span) if attributes is None else attributes
     resource = span.resource.attributes
     inner = _inner(resource)
     return SpanView(
@@ -61,6 +73,11 @@ def view_of(span: ReadableSpan) -> SpanView:
         inner if inner is not None else resource,
         bool(context and context.trace_flags.sampled),
     )
+
+
+def below_a_gap(span: ReadableSpan) -> bool:
+    """Return whether a sampler may have dropped the parent, and with it other spans of the conversation."""
+    return span.parent is not None and not span.parent.trace_flags.sampled
 
 
 def _inner(held: object) -> Mapping[str, object] | None:
@@ -83,6 +100,32 @@ def annotate(span: ReadableSpan, written: Mapping[str, Value], events: Sequence[
         return _took(span, attributes, events)
     except Exception:
         return False
+
+
+def write(span: Span, attributes: Mapping[str, Value]) -> bool:
+    """Write attributes on a span that is still open; return whether it was and had room for all of them.
+
+    A full span would drop its oldest attribute for each new one, so it gets none. Through the public API.
+    """
+    if not span.is_recording():
+        return False
+    held, most = attributes_of(span), span._limits.max_span_attributes
+    if most is not None and len(held) + sum(key not in held for key in attributes) > most:
+        return False
+    span.set_attributes(attributes)
+    return True
+
+
+def processors_of(holder: object, depth: int = _NESTED) -> Iterator[object]:
+    """Yield the span processors of a provider or processor, those inside wrappers too, as far as they can be seen."""
+    if depth == 0:
+        return
+    for name in _HOLDERS:
+        held = getattr(holder, name, None)
+        for each in held if isinstance(held, list | tuple) else (held,):
+            if isinstance(each, SpanProcessor):
+                yield each
+                yield from processors_of(each, depth - 1)
 
 
 def _open_with_room(span: ReadableSpan, attributes: int, events: int) -> bool:

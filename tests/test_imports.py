@@ -76,7 +76,7 @@ def test_little_beside_the_sdk_is_loaded(base: tuple[float, set[str]]) -> None:
 
 
 def test_importing_costs_little_more_than_the_sdk(base: tuple[float, set[str]]) -> None:
-    """The import takes at most twice the CPU time of the SDK and pydantic, the best of three runs each."""
+    """The import takes at most 2.5 times the CPU time of the SDK and pydantic, the best of three runs each."""
     ours = min(imported("import otel_stall")[0] for _ in range(3))
     theirs = min(base[0], *(imported(BASE)[0] for _ in range(2)))
-    assert ours < 2 * theirs
+    assert ours < 2.5 * theirs

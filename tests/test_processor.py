@@ -63,6 +63,16 @@ class Seen:
     run_id: str = ""
 
 
+class Clock:
+    """Stands where it was set."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 class Scripted(Monitor):
     """Counts the steps of each lane and reports the changes it was given, without any rule."""
 
@@ -343,11 +353,13 @@ class TestWhose:
 
     @pytest.mark.parametrize("decision", [Decision.RECORD_ONLY, Decision.RECORD_AND_SAMPLE])
     def test_sampling(self, decision: Decision) -> None:
-        """A span that is recorded and not sampled is judged, and the monitor is told."""
+        """A span that is recorded and not sampled is judged like any other: nothing is missing here."""
         monitor = Scripted()
         provider = TracerProvider(sampler=StaticSampler(decision), shutdown_on_exit=False)
-        RecordedProvider(stall_processor(monitor), provider=provider).tool("read_file")
-        assert [seen.sampled for seen in monitor.seen] == [decision is Decision.RECORD_AND_SAMPLE]
+        recorded = RecordedProvider(stall_processor(monitor), provider=provider)
+        with recorded.agent("coder"):
+            recorded.tool("read_file")
+        assert [seen.sampled for seen in monitor.seen] == [True]
 
     def test_below_an_unsampled_parent(self) -> None:
         """A sampled tool span under a parent that is not counts as unsampled: others of its kind are missing."""
@@ -430,10 +442,10 @@ class Raising(Monitor):
 class TestFaults:
     def test_a_monitor_that_raises(self, caplog: pytest.LogCaptureFixture) -> None:
         """An internal error leaves the span as it was, is counted, and logged once a minute without content."""
-        times = iter([0.0, 30.0, 61.0])
-        processor = StallSpanProcessor(CONFIG, monitor=Raising(CONFIG), clock=lambda: next(times))
+        clock = Clock()
+        processor = StallSpanProcessor(CONFIG, monitor=Raising(CONFIG), clock=clock)
         recorded = RecordedProvider(processor)
-        for _ in range(3):
+        for clock.now in (0.0, 30.0, 61.0):
             recorded.tool("read_file", {"path": "a"})
         assert recorded.verdicts() == [{}, {}, {}]
         assert (processor.errors, len(caplog.records)) == (3, 2)
@@ -612,7 +624,7 @@ recorded = RecordedProvider(processor)
 held = threading.Event()
 
 def hold():
-    with processor._lock:
+    with processor._judge._lock:
         held.set()
         threading.Event().wait(30)
 

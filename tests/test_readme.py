@@ -35,6 +35,12 @@ def table() -> str:
     return "\n".join(rows)
 
 
+def metrics() -> str:
+    rows = ["| metric | kind, unit | meaning |", "|---|---|---|"]
+    rows += [f"| `{name.key}` | {name.type} | {name.meaning} |" for name in attributes.names("metric")]
+    return "\n".join(rows)
+
+
 def hints() -> str:
     rows = ["| hint | type | meaning |", "|---|---|---|"]
     rows += [f"| `{name.key}` | {name.type} | {name.meaning} |" for name in attributes.names("read")]
@@ -49,8 +55,11 @@ def test_python_blocks_run(code: str) -> None:
 
 @pytest.mark.parametrize("code", blocks("yaml"))
 def test_settings_are_valid(code: str) -> None:
-    """The README's settings pass the validation."""
-    StallConfig.create(yaml.safe_load(code))
+    """The README's settings pass the validation, those for declarative configuration too."""
+    settings = yaml.safe_load(code)
+    zero_code = settings.pop("instrumentation/development", {}).get("python", {}).get("otel_stall", {})
+    StallConfig.create(settings)
+    StallConfig.create(zero_code)
 
 
 def test_commands_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,9 +89,9 @@ def test_make_targets_exist() -> None:
 
 
 def test_tables_are_the_registry() -> None:
-    """The tables of attributes, events and hints are generated from the registry."""
+    """The tables of attributes, events, metrics and hints are generated from the registry."""
     text = README.read_text(encoding="utf-8")
-    parts = iter([table(), hints()])
+    parts = iter([table(), metrics(), hints()])
     current = _TABLE.sub(lambda found: found.group(1) + next(parts) + "\n" + found.group(2), text)
     if REGENERATE:
         README.write_text(current, encoding="utf-8")

@@ -1,0 +1,121 @@
+"""`attach`: the processor on whatever tracer provider is live, past the traps of those who own it."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import os
+import sys
+import threading
+import weakref
+from typing import TYPE_CHECKING, Final
+
+from opentelemetry import trace
+
+from otel_stall import sdk
+from otel_stall.config import StallConfig
+from otel_stall.processor import StallSpanProcessor
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
+
+__all__ = ["attach"]
+
+_LOG = logging.getLogger("otel_stall")
+
+_MLFLOW: Final = "mlflow.tracing.provider"
+_UNSET: Final = (
+    "no tracer provider is set yet: call otel_stall.attach() after set_tracer_provider(), or after the configure() or "
+    "init() of what sets it up for you (logfire, langfuse, traceloop, phoenix, mlflow, ...)"
+)
+
+_lock = threading.Lock()
+_attached: dict[int, tuple[weakref.ref[object], StallSpanProcessor]] = {}
+_said: set[str] = set()
+
+
+def attach(
+    provider: TracerProvider | None = None,
+    *,
+    config: StallConfig | None = None,
+    processor: StallSpanProcessor | None = None,
+) -> StallSpanProcessor:
+    """Return the processor that judges the spans of a provider, after adding it where it is not there yet.
+
+    `provider` defaults to the one that is live: the global one, or mlflow's own where mlflow keeps it apart and
+    no other is set. Call it once the provider is set up; called again it adds nothing to a provider
+    that has a processor, and puts the same one on a provider that took the place of another. Where
+    nothing can be added, this is logged once with what to do, and the processor returned sees no span.
+    Raises ConfigError for wrong settings, as the processor does.
+    """
+    own = config if config is not None or processor is not None else StallConfig.from_environ(os.environ)
+    with _lock:
+        found = provider if provider is not None else _live()
+        if (known := _known(found)) is not None:
+            return known
+        chosen = processor or _moved(found) or StallSpanProcessor(own)
+        if not chosen.config.enabled:
+            return chosen
+        problem = _added(found, chosen)
+        if problem is None:
+            _attached[id(found)] = (weakref.ref(found, _forget), chosen)
+        elif problem not in _said:
+            _said.add(problem)
+            _LOG.warning("%s", problem)
+        return chosen
+
+
+def _live() -> TracerProvider:
+    found = trace.get_tracer_provider()
+    mlflow = sys.modules.get(_MLFLOW)
+    if mlflow is None or _takes(found):
+        return found
+    # mlflow keeps a provider of its own and makes it when it is first used.
+    mlflow.provider.get_or_init_tracer(__name__)
+    own: TracerProvider | None = mlflow.provider.get()
+    return own if own is not None else found
+
+
+def _innermost(provider: object) -> object:
+    """Return the provider that keeps the processors: some put a replaceable one behind a proxy."""
+    inner = getattr(provider, "provider", None)
+    return inner if inner is not None and hasattr(inner, "get_tracer") else provider
+
+
+def _takes(provider: object) -> bool:
+    return hasattr(_innermost(provider), "add_span_processor")
+
+
+def _known(provider: object) -> StallSpanProcessor | None:
+    """Return the processor that a provider has already, however it came there."""
+    there = (each for each in sdk.processors_of(_innermost(provider)) if isinstance(each, StallSpanProcessor))
+    return next((each for each in there if not each.closed), None)
+
+
+def _moved(provider: object) -> StallSpanProcessor | None:
+    """Return the processor that was attached to what stood behind this provider before."""
+    held, chosen = _attached.get(id(provider), (None, None))
+    return chosen if held is not None and held() is provider and chosen is not None and not chosen.closed else None
+
+
+def _added(provider: object, processor: StallSpanProcessor) -> str | None:
+    """Add a processor; return what stands in the way, None where nothing did."""
+    if not _takes(provider):
+        kind = f"{type(provider).__module__}.{type(provider).__qualname__}"
+        unset = kind.startswith("opentelemetry.trace.") or hasattr(provider, "provider")
+        return _UNSET if unset else f"a tracer provider of type {kind} takes no span processors; nothing is judged"
+    add = provider.add_span_processor  # type: ignore[attr-defined] # as `_takes` found
+    try:
+        # A provider of phoenix takes its exporter away when a processor is added, unless told not to.
+        if "replace_default_processor" in inspect.signature(add).parameters:
+            add(processor, replace_default_processor=False)
+        else:
+            add(processor)
+    except Exception as error:
+        return f"adding the span processor failed with {type(error).__name__}; nothing is judged"
+    return None
+
+
+def _forget(held: weakref.ref[object]) -> None:
+    for key in [key for key, (known, _) in list(_attached.items()) if known is held]:
+        _attached.pop(key, None)

@@ -1,0 +1,162 @@
+"""`Judge`: whose a span is and what it gained, one span after the other, behind one lock."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from otel_stall import attributes as names
+from otel_stall.calls import Reading
+from otel_stall.dialects.doubles import Doubles
+from otel_stall.lineage import Lineage, Opening
+from otel_stall.monitor import Monitor
+from otel_stall.verdicts import Judged
+
+__all__ = ["HINTS", "Census", "Judge", "Judgement"]
+
+HINTS: Final = {names.RUN_ID: "run_id", names.TASK_ID: "task_id", names.TASK_CLASS: "task_class"}
+"""Entries of the baggage that count for every span of its context, and the fields of a reading they fill."""
+
+
+class Judgement(NamedTuple):
+    """What is to be said of one span: its reading, completed by what is around it, and the verdicts."""
+
+    reading: Reading
+    judged: Sequence[Judged] = ()
+
+
+class Census(NamedTuple):
+    """How many conversations are known and how many of them are inside a stall; what fell out; what came late."""
+
+    conversations: int = 0
+    active: int = 0
+    evictions: int = 0
+    late_steps: int = 0
+
+
+class Judge:
+    """Leads readings through lineage, doubles and monitor, on any thread.
+
+    No method waits longer than `wait_seconds` for another thread. A span that comes at a bad time is left
+    out and counted in `skipped`. The agent's open span is told of each verdict. What the monitor raises comes through.
+    """
+
+    def __init__(self, monitor: Monitor, *, wait_seconds: float = 1.0) -> None:
+        self.monitor = monitor
+        self.skipped = 0
+        self._wait = wait_seconds
+        self._lineage = Lineage(monitor.config.bounds.open_spans)
+        self._doubles = Doubles()
+        self._busy = False
+        self._lock = threading.RLock()
+        _renew_after_fork(self)
+
+    def opened(self, opening: Opening, *, named: bool) -> str:
+        """Take note of a span that started, and return the conversation it starts in, "" where not known.
+
+        `named`: the span says at its start which agent it is.
+        """
+        if not self._acquire():
+            return ""
+        try:
+            conversation = self._lineage.opened(opening)
+            if named:
+                self._lineage.named(opening.trace_id, opening.span_id)
+            return conversation
+        finally:
+            self._lock.release()
+
+    def passed(self, trace_id: str, span_id: str, end_ns: int) -> None:
+        """Take note of the end of a span in which there is nothing to read, as most spans of a host."""
+        if not self._acquire():
+            return
+        try:
+            self._lineage.passed(trace_id, span_id, end_ns)
+        finally:
+            self._lock.release()
+
+    def ended(self, readings: Sequence[Reading]) -> list[Judgement]:
+        """Return what is to be said of spans that ended, in the order given: that of their ends.
+
+        All of them are known to the lineage before the first is judged.
+        """
+        untouched = [Judgement(reading) for reading in readings]
+        if not self._acquire():
+            return untouched
+        try:
+            # The garbage collector can end a span of this very thread in the middle of the fold.
+            if self._busy:
+                self.skipped += len(readings)
+                return untouched
+            self._busy = True
+            try:
+                for reading in readings:
+                    self._lineage.ended(reading)
+                return [self._judge(reading) for reading in readings]
+            finally:
+                self._busy = False
+        finally:
+            self._lock.release()
+
+    def knows(self, trace_id: str, span_id: str) -> bool:
+        """Return whether a span was seen at its start or end and is remembered; takes no lock."""
+        return self._lineage.knows(trace_id, span_id)
+
+    def census(self) -> Census:
+        """Return the figures of now; zeros where another thread was in the way for too long."""
+        if not self._acquire():
+            return Census()
+        try:
+            lanes = list(self.monitor.lanes)
+            evicted, late = self.monitor.lanes.evicted, self.monitor.late_steps
+        finally:
+            self._lock.release()
+        known = {conversation for (conversation, _), _ in lanes}
+        active = {conversation for (conversation, _), lane in lanes if lane.open is not None}
+        return Census(len(known), len(active), evicted, late)
+
+    def _acquire(self) -> bool:
+        if self._lock.acquire(timeout=self._wait):
+            return True
+        self.skipped += 1
+        return False
+
+    def _judge(self, reading: Reading) -> Judgement:
+        ours = not reading.judged and (reading.record is not None or bool(reading.marks))
+        admitted = self._doubles.admit(reading, self._lineage.ancestors(reading)) if ours else None
+        whose = self._lineage.resolve(admitted) if admitted is not None else None
+        for renamed in self._lineage.renamed():
+            self.monitor.rename(renamed.old, renamed.new)
+        if admitted is None or whose is None:
+            return Judgement(reading)
+        completed = _with_hints(admitted, whose.hints)
+        judged = self.monitor.observe(completed, whose.conversation, whose.lane, whose.agent)
+        if judged and (agent := self._lineage.agent_above(completed)) is not None:
+            agent.tell(judged)
+        return Judgement(completed, judged)
+
+    def _renew_lock(self) -> None:
+        self._lock = threading.RLock()
+        self._busy = False
+
+
+def _with_hints(reading: Reading, hints: tuple[tuple[str, str], ...]) -> Reading:
+    missing = {HINTS[key]: value for key, value in hints if not getattr(reading, HINTS[key])}
+    return replace(reading, **missing) if missing else reading  # type: ignore[arg-type] # all are strings
+
+
+def _renew_after_fork(judge: Judge) -> None:
+    """Give a forked child a lock of its own: the parent's may be held by a thread that does not exist there."""
+    if not hasattr(os, "register_at_fork"):
+        return
+    renew = weakref.WeakMethod(judge._renew_lock)
+
+    def renew_in_child() -> None:
+        if (method := renew()) is not None:
+            method()
+
+    os.register_at_fork(after_in_child=renew_in_child)

@@ -1,0 +1,234 @@
+"""Metrics of stalls and of the processor itself, through the metrics API of OpenTelemetry.
+
+Callers never ask whether metrics are on: `create_stall_metrics` gives either kind. No attribute holds a
+conversation id; agents and task classes are capped in number, further ones are `_other`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final, Protocol
+
+from otel_stall import attributes as names
+from otel_stall.emission import AGENT, SCOPE, bounded_text
+from otel_stall.judge import Census
+from otel_stall.verdicts import Change, Judged, Stall
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import CallbackOptions, Meter, MeterProvider, Observation
+
+__all__ = ["OTHER", "NoOpStallMetrics", "OTelStallMetrics", "StallMetrics", "create_stall_metrics"]
+
+OTHER: Final = "_other"
+"""Stands for all agents, or task classes, beyond the number that is told apart."""
+
+_SEGMENT_STEPS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500)
+_PROCESSOR_SECONDS: Final = (0.00002, 0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.005, 0.02, 0.1, 0.5)
+_STALLS: Final = 10_000
+
+Attributes = dict[str, str | int | bool]
+TakeCensus = Callable[[], Census]
+
+
+class StallMetrics(Protocol):
+    """What is recorded. May be called on any thread; blocks and raises only as the host's meters do."""
+
+    def judged(self, judged: Judged, task_class: str = "") -> None:
+        """Record one verdict."""
+
+    def ran(self, seconds: float) -> None:
+        """Record how long it took to judge a span that got a verdict."""
+
+    def failed(self) -> None:
+        """Record an internal error."""
+
+    def skipped(self) -> None:
+        """Record a span passed untouched to keep the host from waiting."""
+
+
+class NoOpStallMetrics:
+    """Records nothing."""
+
+    def judged(self, judged: Judged, task_class: str = "") -> None:
+        """Record nothing."""
+
+    def ran(self, seconds: float) -> None:
+        """Record nothing."""
+
+    def failed(self) -> None:
+        """Record nothing."""
+
+    def skipped(self) -> None:
+        """Record nothing."""
+
+
+class OTelStallMetrics:
+    """Records through a meter; gauges ask `take_census` when the host's reader collects, on its thread.
+
+    A census taken from a bound method is held weakly, so that a meter keeps no processor alive.
+    """
+
+    def __init__(self, meter: Meter, take_census: TakeCensus, values: int) -> None:
+        self._agents, self._classes = _Capped(values), _Capped(values)
+        self._tokens: OrderedDict[tuple[str, str], tuple[int, int]] = OrderedDict()
+        self._steps = _counter(meter, names.METRIC_STEPS)
+        self._starts = _counter(meter, names.METRIC_STARTS)
+        self._stalled_steps = _counter(meter, names.METRIC_STALLED_STEPS)
+        self._stalled_tokens = _counter(meter, names.METRIC_STALLED_TOKENS)
+        self._segments = _histogram(meter, names.METRIC_SEGMENT_LENGTH, _SEGMENT_STEPS)
+        self._durations = _histogram(meter, names.METRIC_DURATION, _SEGMENT_STEPS)
+        self._seconds = _histogram(meter, names.METRIC_PROCESSOR_DURATION, _PROCESSOR_SECONDS)
+        self._errors = _counter(meter, names.METRIC_PROCESSOR_ERRORS)
+        self._skipped = _counter(meter, names.METRIC_PROCESSOR_SKIPPED)
+        _observe(meter, take_census)
+
+    def judged(self, judged: Judged, task_class: str = "") -> None:
+        """Record one verdict: the step, the stall it lies in, and what changed."""
+        verdict = judged.verdict
+        whose = self._whose(judged.agent, task_class)
+        if verdict.counted:
+            self._steps.add(1, {**whose, names.GAIN_TYPE: verdict.gain.value})
+        if verdict.stall is not None:
+            if verdict.counted:
+                self._stalled_steps.add(1, {**whose, **_of(verdict.stall)})
+            self._spent(judged, verdict.stall, whose)
+        for changed in verdict.changes:
+            if changed.change is Change.STARTED and changed.stall is not None:
+                self._starts.add(1, {**whose, names.KIND: changed.stall.kind.value})
+            elif changed.change is Change.ENDED and changed.stall is not None:
+                self._spent(judged, changed.stall, whose)
+                self._tokens.pop((judged.conversation, judged.lane), None)
+                steps = changed.stall.last_step - changed.stall.first_step + 1
+                self._durations.record(steps, {**whose, **_of(changed.stall)})
+            elif changed.milestone is not None and changed.milestone.evidence.verified:
+                self._segments.record(changed.milestone.segment, whose)
+
+    def ran(self, seconds: float) -> None:
+        """Record the time of one hook."""
+        self._seconds.record(seconds)
+
+    def failed(self) -> None:
+        """Count an internal error."""
+        self._errors.add(1)
+
+    def skipped(self) -> None:
+        """Count a span passed untouched."""
+        self._skipped.add(1)
+
+    def _whose(self, agent: str, task_class: str) -> Attributes:
+        whose: Attributes = {AGENT: self._agents(agent)} if agent else {}
+        if task_class:
+            whose[names.TASK_CLASS] = self._classes(task_class)
+        return whose
+
+    def _spent(self, judged: Judged, stall: Stall, whose: Attributes) -> None:
+        """Count the tokens of a stall that its last verdict did not hold yet."""
+        if stall.tokens is None:
+            return
+        key = (judged.conversation, judged.lane)
+        number, before = self._tokens.pop(key, (0, 0))
+        before = before if number == stall.number else 0
+        self._tokens[key] = (stall.number, max(before, stall.tokens))
+        if len(self._tokens) > _STALLS:
+            self._tokens.popitem(last=False)
+        if stall.tokens > before:
+            self._stalled_tokens.add(stall.tokens - before, {**whose, **_of(stall)})
+
+
+def create_stall_metrics(
+    provider: MeterProvider | None, take_census: TakeCensus, *, enabled: bool = True, values: int = 100
+) -> StallMetrics:
+    """Return metrics that record in that provider, None = the global one, set now or later.
+
+    Without `enabled` they record nothing. `values` agents and as many task classes are told apart.
+    """
+    if not enabled:
+        return NoOpStallMetrics()
+    from opentelemetry.metrics import get_meter
+
+    return OTelStallMetrics(get_meter(SCOPE, meter_provider=provider), take_census, values)
+
+
+class _Capped:
+    """The first so many different values as they are, all others as one."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._known: set[str] = set()
+
+    def __call__(self, value: str) -> str:
+        value = bounded_text(value)
+        if value in self._known:
+            return value
+        if len(self._known) >= self._limit:
+            return OTHER
+        self._known.add(value)
+        return value
+
+
+class _Adding(Protocol):
+    def add(self, amount: int, attributes: Attributes | None = None) -> None: ...
+
+
+class _Recording(Protocol):
+    def record(self, amount: float, attributes: Attributes | None = None) -> None: ...
+
+
+_UNITS: Final = {name.key: name.type.rpartition(", ")[2] for name in names.names("metric")}
+_MEANINGS: Final = {name.key: name.meaning for name in names.names("metric")}
+
+
+def _counter(meter: Meter, name: str) -> _Adding:
+    return meter.create_counter(name, _UNITS[name], _MEANINGS[name])
+
+
+def _histogram(meter: Meter, name: str, bounds: tuple[float, ...]) -> _Recording:
+    return meter.create_histogram(
+        name, _UNITS[name], _MEANINGS[name], explicit_bucket_boundaries_advisory=[float(bound) for bound in bounds]
+    )
+
+
+def _observe(meter: Meter, take_census: TakeCensus) -> None:
+    take = _weakly(take_census)
+    gauges: tuple[tuple[str, Callable[[Census], int]], ...] = (
+        (names.METRIC_ACTIVE, lambda census: census.active),
+        (names.METRIC_CONVERSATIONS, lambda census: census.conversations),
+    )
+    counters: tuple[tuple[str, Callable[[Census], int]], ...] = (
+        (names.METRIC_EVICTIONS, lambda census: census.evictions),
+        (names.METRIC_LATE_STEPS, lambda census: census.late_steps),
+    )
+    for name, figure in gauges:
+        meter.create_observable_gauge(name, [_callback(take, figure)], _UNITS[name], _MEANINGS[name])
+    for name, figure in counters:
+        meter.create_observable_counter(name, [_callback(take, figure)], _UNITS[name], _MEANINGS[name])
+
+
+def _callback(
+    take: Callable[[], Census | None], figure: Callable[[Census], int]
+) -> Callable[[CallbackOptions], Iterable[Observation]]:
+    def observe(_options: CallbackOptions) -> Iterable[Observation]:
+        from opentelemetry.metrics import Observation
+
+        census = take()
+        return [] if census is None else [Observation(figure(census))]
+
+    return observe
+
+
+def _weakly(take_census: TakeCensus) -> Callable[[], Census | None]:
+    if not hasattr(take_census, "__self__"):
+        return take_census
+    held = weakref.WeakMethod(take_census)
+
+    def take() -> Census | None:
+        method = held()
+        return method() if method is not None else None
+
+    return take
+
+
+def _of(stall: Stall) -> Attributes:
+    return {names.KIND: stall.kind.value, names.LEVEL: stall.level.value}
