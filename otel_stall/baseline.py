@@ -7,13 +7,17 @@ holds names of agents and task classes, counts and limits, nothing of what the r
 from __future__ import annotations
 
 import json
-from functools import cached_property
+from dataclasses import asdict, dataclass
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError
 
 from otel_stall.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 __all__ = ["VERSION", "Baseline", "Group", "SegmentMean"]
 
@@ -21,33 +25,36 @@ VERSION = 1
 """Written into every baseline file; a newer one is refused."""
 
 _MAX_BYTES = 16_000_000
+_STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
-_Count = Annotated[int, Field(ge=0, strict=True)]
-_Ordinal = Annotated[int, Field(ge=1, strict=True)]
-_Open = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
-
-
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+_Count = Annotated[int, Field(ge=0)]
+_Ordinal = Annotated[int, Field(ge=1)]
+_Open = Annotated[float, Field(gt=0, lt=1)]
 
 
-class SegmentMean(_Value):
+@dataclass(frozen=True)
+class SegmentMean:
     """Mean return of a step in the segments of this index, from 1, over `steps` steps."""
+
+    __pydantic_config__ = _STRICT
 
     segment: _Ordinal
     steps: _Ordinal
-    mean: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+    mean: Annotated[float, Field(ge=0, le=1)]
 
 
-class Group(_Value):
+@dataclass(frozen=True)
+class Group:
     """What is normal for one agent on one class of task; `task_class` None is every class together.
 
     `limit` is the milestone distance in steps that a healthy run keeps; `provisional` where there were too
     few tasks to calibrate it. `runs` and `tasks` count the successful runs it rests on.
     """
 
+    __pydantic_config__ = _STRICT
+
     agent: str
-    task_class: str | None = None
+    task_class: str | None
     runs: _Count
     tasks: _Count
     limit: _Ordinal
@@ -59,19 +66,19 @@ class Group(_Value):
         return next((entry.mean for entry in self.segments if entry.segment == segment), None)
 
 
-class Baseline(_Value):
-    """The groups that were calibrated; `alpha` bounds the share of healthy runs beyond their limit."""
+@dataclass(frozen=True)
+class Baseline:
+    """The groups that were calibrated.
 
-    version: _Ordinal = VERSION
+    `alpha` bounds the share of healthy runs beyond their limit; `gamma` is the discount of the means.
+    """
+
+    __pydantic_config__ = _STRICT
+
     alpha: _Open
     gamma: _Open
     groups: tuple[Group, ...] = ()
-
-    @model_validator(mode="after")
-    def _unique(self) -> Self:
-        if len(self._by_key) != len(self.groups):
-            raise ValueError("one agent and task class is listed twice")
-        return self
+    version: _Ordinal = VERSION
 
     @cached_property
     def _by_key(self) -> dict[tuple[str, str | None], Group]:
@@ -81,8 +88,8 @@ class Baseline(_Value):
         """Return the group of an agent and a task class, else that of the agent on every class, else None."""
         return self._by_key.get((agent, task_class)) or self._by_key.get((agent, None))
 
-    @classmethod
-    def load(cls, path: Path | str) -> Self:
+    @staticmethod
+    def load(path: Path | str) -> Baseline:
         """Return the baseline of a file; raises ConfigError where it is damaged or of a newer release."""
         try:
             with Path(path).open("rb") as stream:
@@ -99,13 +106,25 @@ class Baseline(_Value):
         if isinstance(version, int) and version > VERSION:
             raise ConfigError("baseline", f"{path} is of version {version}, this release reads {VERSION}")
         try:
-            return cls.model_validate(content)
+            # As JSON, where a list is how a tuple is written; NaN is no JSON for this parser.
+            found = _adapter().validate_json(data)
         except ValidationError as error:
             raise ConfigError("baseline", f"{path} is damaged: {_first(error)}") from None
+        if len(found._by_key) != len(found.groups):
+            raise ConfigError("baseline", f"{path} is damaged: an agent and task class is listed twice")
+        return found
 
     def dump(self) -> str:
         """Return the text of the file: equal baselines give equal texts, and `load` gives back an equal one."""
-        return self.model_dump_json(indent=2) + "\n"
+        return json.dumps(asdict(self), indent=2, allow_nan=False) + "\n"
+
+
+@cache
+def _adapter() -> TypeAdapter[Baseline]:
+    # Here and not at import: a host that has no baseline pays nothing for one.
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Baseline)
 
 
 def _first(error: ValidationError) -> str:

@@ -20,6 +20,7 @@ from otel_stall.errors import ConfigError
 if TYPE_CHECKING:
     from otel_stall.config import StallConfig
     from otel_stall.readers import Problems
+    from otel_stall.report.credit import Credits
     from otel_stall.spans import SpanView
 
 __all__ = ["commands", "main"]
@@ -58,8 +59,18 @@ def commands() -> None:
     type=click.Path(path_type=Path),
     help="Settings in YAML; OTEL_STALL_* variables complete them.",
 )
+@click.option("--baseline", type=click.Path(path_type=Path), help="What is normal, a file that calibrate wrote.")
+@click.option("--credit", is_flag=True, help="How directly each segment led to its milestone, in text and json.")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-def analyze(form: str, steps: bool, output: Path | None, config_path: Path | None, paths: Sequence[str]) -> int:
+def analyze(
+    form: str,
+    steps: bool,
+    output: Path | None,
+    config_path: Path | None,
+    baseline: Path | None,
+    credit: bool,
+    paths: Sequence[str],
+) -> int:
     """Say which conversations in exported traces stalled, where, and why.
 
     PATH is a file, a folder or "-" for standard input: OTLP as JSON lines or protobuf, or spans as the
@@ -69,10 +80,10 @@ def analyze(form: str, steps: bool, output: Path | None, config_path: Path | Non
 
     _check(output, paths)
     problems = Problems()
-    config = _config(config_path)
+    config = _config(config_path, baseline)
     with _repeatable(paths, form) as stdin, _opened(output) as out:
         try:
-            _FORMS[form](_Run(tuple(paths), config, problems, stdin, out, steps))
+            _FORMS[form](_Run(tuple(paths), config, problems, stdin, out, steps, credit))
             out.flush()
         except BrokenPipeError:
             _discard_output()
@@ -88,6 +99,13 @@ class _Run:
     stdin: BinaryIO
     out: TextIO
     steps: bool
+    credit: bool
+
+    def credits(self) -> Credits | None:
+        """Return how credit is shown, None where it was not asked for."""
+        from otel_stall.report.credit import Credits
+
+        return Credits(self.config.baseline) if self.credit else None
 
 
 def _text(run: _Run) -> None:
@@ -98,7 +116,7 @@ def _text(run: _Run) -> None:
     terminal = run.out.isatty()
     width = shutil.get_terminal_size().columns if terminal else None
     colour = terminal and "NO_COLOR" not in os.environ
-    run.out.write(render(found, run.problems, width=width, colour=colour))
+    run.out.write(render(found, run.problems, width=width, colour=colour, credit=run.credits()))
 
 
 def _json(run: _Run) -> None:
@@ -106,7 +124,7 @@ def _json(run: _Run) -> None:
     from otel_stall.report.json import render
 
     found = analyze(_views(run), run.config, details=run.steps)
-    run.out.write(render(found, run.problems, steps=run.steps))
+    run.out.write(render(found, run.problems, steps=run.steps, credit=run.credits()))
 
 
 def _otlp(run: _Run) -> None:
@@ -192,6 +210,51 @@ def _say(problems: Problems, *, listed: bool) -> int:
 
 
 @commands.command()
+@click.option(
+    "--outcomes",
+    type=click.Path(path_type=Path),
+    help="CSV with conversation and outcome, and if known task and task_class, in place of what the spans say.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("baseline.json"),
+    show_default=True,
+    help="File the baseline is written to.",
+)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+def calibrate(outcomes: Path | None, output: Path, paths: Sequence[str]) -> int:
+    """Learn from runs that went well how many steps without a milestone are normal.
+
+    PATH is what `analyze` reads; outcome and task of a run are stall.run.outcome, stall.task.id and
+    stall.task.class on its spans. The file is for --baseline, or the setting `baseline`.
+    """
+    from otel_stall.analysis import analyze
+    from otel_stall.calibration import calibrate
+    from otel_stall.labels import read_labels
+    from otel_stall.readers import Problems
+    from otel_stall.report.calibration import render
+
+    _check(output, paths)
+    labels = read_labels(outcomes) if outcomes else {}
+    problems, config = Problems(), _config(None)
+    with _repeatable(paths, "text") as stdin:
+        found = analyze(_views(_Run(tuple(paths), config, problems, stdin, sys.stdout, False, False)), config)
+    if status := _say(problems, listed=True):
+        return status
+    runs = [run for lane in found.conversations for run in lane.runs]
+    made = calibrate(runs, labels, floor=config.detection.distance_limit)
+    if not made.successful:
+        raise click.ClickException("no run is known to have succeeded (stall.run.outcome, or --outcomes)")
+    with _opened(output) as stream:
+        stream.write(made.baseline.dump())
+    click.echo(render(made), nl=False)
+    click.echo(f"\nWritten to {output}; use it with --baseline {output} or OTEL_STALL_BASELINE.")
+    return 0
+
+
+@commands.command()
 @click.option("--fast", is_flag=True, help="Do not pause between the steps.")
 @click.option(
     "-o",
@@ -214,10 +277,12 @@ def _discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _config(path: Path | None) -> StallConfig:
+def _config(path: Path | None, baseline: Path | None = None) -> StallConfig:
+    from otel_stall.baseline import Baseline
     from otel_stall.config import StallConfig
 
-    return StallConfig.load(path, os.environ) if path else StallConfig.from_environ(os.environ)
+    config = StallConfig.load(path, os.environ) if path else StallConfig.from_environ(os.environ)
+    return config.model_copy(update={"baseline": Baseline.load(baseline)}) if baseline else config
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

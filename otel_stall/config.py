@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from otel_stall.baseline import Baseline
 from otel_stall.errors import ConfigError
@@ -115,6 +115,13 @@ def _loaded(value: object) -> object:
         raise PydanticCustomError("baseline", "{problem}", {"problem": error.problem}) from None
 
 
+class _File:
+    """Takes the path of a baseline; pydantic's own validators would build the schema of what is in the file, too."""
+
+    def __get_pydantic_core_schema__(self, source: object, handler: object) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(_loaded)
+
+
 class StallConfig(_Settings):
     """All settings of otel-stall."""
 
@@ -135,7 +142,7 @@ class StallConfig(_Settings):
     """Whether metrics are recorded, in the meter provider of the host."""
     span_events: bool = True
     """Whether stalls and milestones also appear as events on the tool span."""
-    baseline: Annotated[Baseline | None, PlainValidator(_loaded)] = None
+    baseline: Annotated[Baseline | None, _File()] = None
     """Path of the file `otel-stall calibrate` wrote, read once: it says the milestone distance that is normal
     for each agent and class of task, in place of `detection.distance_limit`."""
     fingerprint_key: str = ""

@@ -134,6 +134,9 @@ def problems() -> Problems:
 
 
 FULL = analysis(STALLED, HOSTILE, HEALTHY)
+NO_SHARE = {"count": 0, "of": 0, "share": None, "low": None, "high": None}
+NOTHING = {"conversations": NO_SHARE, "steps": NO_SHARE, "tokens": None, "input_tiers_silent": NO_SHARE}
+NOTHING_OF_A_KIND = {**NOTHING, "of_stalled_steps": NO_SHARE}
 
 
 def compare(name: str, text: str) -> None:
@@ -171,6 +174,18 @@ class TestJson:
                 "input_tiers_silent": 0,
                 "partial_progress": {"unfinished": 0, "with_milestone": 0},
                 "observable": {"arguments": None, "results": None, "exit_codes": None, "compaction": None},
+                "measurement": {
+                    "conversations": 0,
+                    "few": True,
+                    "dominant": None,
+                    "any": NOTHING,
+                    "kinds": {"loop": NOTHING_OF_A_KIND, "no_gradient": NOTHING_OF_A_KIND, "amnesia": None},
+                    "partial_progress": NO_SHARE,
+                    "not_measurable": {
+                        "amnesia": "no compaction signal in these traces",
+                        "tokens": "no token counts in these traces",
+                    },
+                },
             },
             "problems": [],
         }

@@ -6,10 +6,13 @@ import json
 from typing import TYPE_CHECKING
 
 from otel_stall.analysis import Analysis, ConversationAnalysis, StepDetail, Summary
+from otel_stall.measurement import measure
+from otel_stall.report import measurement
 from otel_stall.verdicts import Milestone, Stall
 
 if TYPE_CHECKING:
     from otel_stall.readers import Problems
+    from otel_stall.report.credit import Credits
 
 __all__ = ["SCHEMA", "document", "render"]
 
@@ -17,13 +20,15 @@ SCHEMA = 1
 """Version of the document; a change that breaks readers raises it."""
 
 
-def render(analysis: Analysis, problems: Problems, *, steps: bool = False) -> str:
+def render(analysis: Analysis, problems: Problems, *, steps: bool = False, credit: Credits | None = None) -> str:
     """Return the document as text: ASCII, so that no control character of a trace reaches a terminal."""
-    return json.dumps(document(analysis, problems, steps=steps), indent=2, allow_nan=False) + "\n"
+    return json.dumps(document(analysis, problems, steps=steps, credit=credit), indent=2, allow_nan=False) + "\n"
 
 
-def document(analysis: Analysis, problems: Problems, *, steps: bool = False) -> dict[str, object]:
-    """Return the document as plain values; `steps` adds `steps_detail`.
+def document(
+    analysis: Analysis, problems: Problems, *, steps: bool = False, credit: Credits | None = None
+) -> dict[str, object]:
+    """Return the document as plain values; `steps` adds `steps_detail`, `credit` the `credit` of each lane.
 
     Shares that the traces cannot tell are null. `problems` holds the first ones; where there were more,
     `problems_dropped` counts them.
@@ -31,14 +36,17 @@ def document(analysis: Analysis, problems: Problems, *, steps: bool = False) -> 
     listed = [{"source": p.source, "line": p.line, "error": p.error} for p in problems.kept]
     return {
         "schema": SCHEMA,
-        "conversations": [_conversation(lane, steps) for lane in analysis.conversations],
-        "summary": _summary(analysis.summary),
+        "conversations": [_conversation(lane, steps, credit) for lane in analysis.conversations],
+        "summary": {
+            **_summary(analysis.summary),
+            "measurement": measurement.document(measure(analysis.conversations)),
+        },
         "problems": listed,
         **({"problems_dropped": problems.dropped} if problems.dropped else {}),
     }
 
 
-def _conversation(lane: ConversationAnalysis, steps: bool) -> dict[str, object]:
+def _conversation(lane: ConversationAnalysis, steps: bool, credit: Credits | None) -> dict[str, object]:
     return {
         "id": lane.conversation,
         "lane": lane.lane,
@@ -54,6 +62,7 @@ def _conversation(lane: ConversationAnalysis, steps: bool) -> dict[str, object]:
             "steps_since_gain": lane.counters.steps_since_gain,
             "state_changes": lane.counters.state_changes,
         },
+        **({"credit": credit.document(lane)} if credit else {}),
         **({"steps_detail": [_step(detail) for detail in lane.details]} if steps else {}),
     }
 

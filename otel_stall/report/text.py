@@ -11,7 +11,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from otel_stall.analysis import Analysis, ConversationAnalysis, Summary
+from otel_stall.measurement import measure
 from otel_stall.otlp import Signal
+from otel_stall.report import measurement
+from otel_stall.report.credit import HEADING, Credits
+from otel_stall.report.numbers import counted, percent
 from otel_stall.report.printable import printable
 from otel_stall.verdicts import InputTiers, Stall
 
@@ -32,12 +36,24 @@ _NARROW: Final = 70
 _Row = tuple[ConversationAnalysis, Stall]
 
 
-def render(analysis: Analysis, problems: Problems, *, width: int | None = None, colour: bool = False) -> str:
-    """Return the report as text for a terminal of `width` columns, or for a pipe (None)."""
+def render(
+    analysis: Analysis,
+    problems: Problems,
+    *,
+    width: int | None = None,
+    colour: bool = False,
+    credit: Credits | None = None,
+) -> str:
+    """Return the report as text for a terminal of `width` columns, or for a pipe (None).
+
+    `credit` adds the table of segment credit.
+    """
     rows = [(lane, stall) for lane in analysis.conversations for stall in lane.stalls]
     parts = [list(_headline(analysis))]
     parts += [list(_told(lane, stall)) for lane, stall in sorted(rows, key=_worst_first)[:TOLD]]
     parts.append(_table(rows, width) if rows else [])
+    parts.append(_headed(measurement.HEADING, measurement.lines(measure(analysis.conversations))) if rows else [])
+    parts.append(_headed(HEADING, iter(credit.lines(analysis.conversations))) if credit else [])
     parts.append(_headed("Not measured:", _unseen(analysis, problems)))
     parts.append(_headed("Problems:", _problems(problems)))
     texts = ["\n".join(_laid_out(part, width, colour)) for part in parts if part]
@@ -70,18 +86,16 @@ def _worst_first(row: _Row) -> tuple[int, int]:
 def _headline(analysis: Analysis) -> Iterator[str]:
     summary = analysis.summary
     if not summary.conversations:
-        yield f"No tool call and no model turn was recognised in {_counted(analysis.spans, 'span')}."
+        yield f"No tool call and no model turn was recognised in {counted(analysis.spans, 'span')}."
         return
-    steps = _counted(summary.steps, "step")
+    steps = counted(summary.steps, "step")
     if not summary.stalled:
-        yield f"No stall in {_counted(summary.conversations, 'conversation')} of {steps}."
+        yield f"No stall in {counted(summary.conversations, 'conversation')} of {steps}."
         return
     kinds = ", ".join(f"{count} {kind}" for kind, count in summary.by_kind)
-    yield f"{summary.stalled} of {_counted(summary.conversations, 'conversation')} stalled: {kinds}."
+    yield f"{summary.stalled} of {counted(summary.conversations, 'conversation')} stalled: {kinds}."
     yield f"{summary.stalled_steps} of {steps} lie inside stalls."
     yield _silence(summary)
-    if summary.unfinished:
-        yield (f"Of {_counted(summary.unfinished, 'unfinished run')}, {summary.advanced} reached a verified milestone.")
 
 
 def _silence(summary: Summary) -> str:
@@ -122,7 +136,7 @@ def _milestone(lane: ConversationAnalysis, stall: Stall) -> str:
     if not before:
         return "no verified milestone before it"
     last = before[-1]
-    ago = _counted(stall.last_step - last.step, "step")
+    ago = counted(stall.last_step - last.step, "step")
     return f"last verified milestone: {printable(last.name)} at step {last.step}, {ago} before the last one"
 
 
@@ -133,37 +147,30 @@ def _tiers(tiers: InputTiers) -> str:
 
 def _unseen(analysis: Analysis, problems: Problems) -> Iterator[str]:
     observable = analysis.summary.observable
-    if analysis.summary.conversations and observable.compaction is None:
+    # Where something stalled the section on kinds says it.
+    if analysis.summary.conversations and not analysis.summary.stalled and observable.compaction is None:
         yield "amnesia: not measurable, no compaction signal in these traces"
     for what, share in (("arguments", observable.arguments), ("results", observable.results)):
         if share is not None and share < 1:
             yield (
-                f"{what}: captured on {_percent(share)} of the steps; on the others the instrumentation's "
+                f"{what}: captured on {percent(share)} of the steps; on the others the instrumentation's "
                 "content switch is off, or it cut or redacted them, and they cannot be compared"
             )
     if observable.exit_codes is None and any(lane.commands for lane in analysis.conversations):
         yield "exit codes: none on any command; a failure is known by status and text alone"
     if partial := sum(lane.partial for lane in analysis.conversations):
-        yield f"{_counted(partial, 'partial conversation')}: spans are missing, counts are lower bounds"
+        yield f"{counted(partial, 'partial conversation')}: spans are missing, counts are lower bounds"
     if analysis.summary.steps and not analysis.tool_call_budget:
         yield "composite: without detection.tool_call_budget this input-side rule cannot fire"
     for signal in (Signal.LOGS, Signal.METRICS):
         if count := problems.requests[signal]:
-            yield f"{signal.value}: {_counted(count, 'request')} passed over, only traces are read"
+            yield f"{signal.value}: {counted(count, 'request')} passed over, only traces are read"
 
 
 def _problems(problems: Problems) -> Iterator[str]:
     yield from map(problem_line, problems.kept)
     if problems.dropped:
         yield f"and {problems.dropped} more"
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}" if share == 0 or share >= 0.01 else "less than 1%"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _table(rows: Sequence[_Row], width: int | None) -> list[str]:
