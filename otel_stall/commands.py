@@ -52,7 +52,6 @@ class SimpleCommand:
 
     words: tuple[str, ...]
     targets: tuple[str, ...] = ()
-    piped: bool = False
 
     @property
     def head(self) -> str:
@@ -168,7 +167,7 @@ def _split(text: str) -> list[SimpleCommand]:
     commands: list[SimpleCommand] = []
     words: list[str] = []
     targets: list[str] = []
-    word, glued, redirect, piped = "", False, False, False
+    word, glued, redirect = "", False, False
 
     def end_word() -> None:
         nonlocal word, glued, redirect
@@ -180,16 +179,15 @@ def _split(text: str) -> list[SimpleCommand]:
     def end_command() -> None:
         nonlocal words, targets
         if unwrapped := _strip_wrappers(words):
-            commands.append(SimpleCommand(tuple(unwrapped), _files(targets), piped))
+            commands.append(SimpleCommand(tuple(unwrapped), _files(targets)))
         elif targets:
-            commands.append(SimpleCommand((), _files(targets), piped))
+            commands.append(SimpleCommand((), _files(targets)))
         words, targets = [], []
 
     for token in _TOKEN.findall(text):
         if token in _BREAKS:
             end_word()
             end_command()
-            piped = token == "|"
         elif token.isspace():
             end_word()
         elif _REDIRECT.fullmatch(token):

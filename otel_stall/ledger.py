@@ -46,9 +46,8 @@ class CheckRecord:
 
 @dataclass(slots=True)
 class ResourceRecord:
-    """What was read of one resource: its version, the host's digest, windows shown, further ranges since a change."""
+    """What was read of one resource: the host's digest, windows shown, further ranges since a change."""
 
-    version: int
     digest: int
     windows: list[tuple[int, int]]
     ranges: int
@@ -338,9 +337,9 @@ def _learn_state(step: Step, facts: Facts, ledger: Ledger, bounds: BoundsConfig,
             _first_seen(ledger, ledger.states, facts.state, bounds.calls)
     if step.resource is None:
         return
-    record = ledger.resources.pop(step.resource, None) or ResourceRecord(0, 0, [], 0)
+    record = ledger.resources.pop(step.resource, None) or ResourceRecord(0, [], 0)
     if changed or (step.hints.content_digest and _digest_of(step) != record.digest):
-        record = ResourceRecord(record.version + 1, _digest_of(step), [], 0)
+        record = ResourceRecord(_digest_of(step), [], 0)
     if step.effect is Effect.READ and step.outcome is not None and not step.failed:
         record.ranges += bool(record.windows)
         record.windows = [*record.windows, step.window or (1, max(step.lines.total, 1))][-_WINDOWS:]

@@ -193,6 +193,16 @@ class TestTokens:
         assert [stall.tokens for stall in stalls] == [330, 440]
         assert [v.stall.tokens for v in verdicts([bash("ls", "a")] * 5) if v.stall is not None] == [None, None]
 
+    @pytest.mark.parametrize(("turn", "tokens"), [(ModelCall(input_tokens=7), 7), (ModelCall(output_tokens=5), 5)])
+    def test_of_half_a_report(self, turn: ModelCall, tokens: int) -> None:
+        """A turn that reports only one of the two counts adds that one."""
+        stall = verdicts([*[bash("ls", "a")] * 4, turn, bash("ls", "a")])[-1].stall
+        counted = verdicts([ModelCall(input_tokens=0), *[bash("ls", "a")] * 4, turn, bash("ls", "a")])[-1].stall
+
+        assert stall is not None
+        assert counted is not None
+        assert counted.tokens == tokens
+
 
 class TestReasonsOfSmallThings:
     def test_sequence_of_a_common_run(self) -> None:

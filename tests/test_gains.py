@@ -211,6 +211,17 @@ class TestWrites:
         assert reasons([call("write_file", None, "ok")]) == ["content_not_captured"]
 
 
+class TestErrors:
+    @pytest.mark.parametrize(("lines", "expected"), [(2, "known_error"), (3, "new_error")])
+    def test_of_a_known_kind_with_much_to_read(self, lines: int, expected: str) -> None:
+        """An error of a known kind informs where three lines or more, and most of them, are unseen."""
+        first = call("build_it", {"n": 1}, "Error: step failed", failed=True)
+        shown = [f"part {n} of the second report" for n in range(lines)]
+        second = call("build_it", {"n": 2}, "\n".join([*shown, "Error: step failed"]), failed=True)
+
+        assert reasons([first, second]) == ["new_error", expected]
+
+
 class TestEmptyAnswers:
     def test_a_gain_between_starts_the_count_anew(self) -> None:
         """Only empty answers in a row are too many."""

@@ -174,6 +174,13 @@ class TestResources:
         assert not facts(*parts, read("b", "x", offset=5, limit=12)).window_shown
         assert not facts(*parts, edit("a", "1", "2"), read("a", "x", offset=5, limit=12)).window_shown
 
+    def test_one_line_between_ranges_is_a_gap(self) -> None:
+        """Neighbouring ranges join; where one line is missing they do not."""
+        first, near, far = (read("a", numbered("a", n, 10), offset=n, limit=10) for n in (1, 11, 12))
+
+        assert facts(first, near, read("a", "x", offset=5, limit=12)).window_shown
+        assert not facts(first, far, read("a", "x", offset=5, limit=12)).window_shown
+
     def test_a_failed_read_shows_nothing(self) -> None:
         """Only what was shown counts as read."""
         missing = call("read_file", {"path": "a"}, "Error: no such file", failed=True)

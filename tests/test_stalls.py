@@ -21,6 +21,7 @@ from acts import (
     search,
     settings,
     verdicts,
+    write,
 )
 
 from otel_stall.config import DetectionConfig
@@ -276,6 +277,14 @@ class TestWholeRuns:
         found = verdicts([*DRY, bash("ls", numbered("new"))], QUIET)
 
         assert [(step, change) for step, change, _ in kinds(found)] == [(7, "started"), (10, "ended")]
+
+    def test_back_and_forth_between_two_states(self) -> None:
+        """Writes that undo one another are no loop of one call: two different changes go on, without gain."""
+        acts: list[Act] = [write("a.py", "1"), write("a.py", "2")] * 8
+        stall = verdicts(acts)[-1].stall
+
+        assert stall is not None
+        assert stall.kind is Kind.NO_GRADIENT
 
     def test_checks_that_stay_the_same(self) -> None:
         """Edits between checks that fail alike do not end the streak of checks."""

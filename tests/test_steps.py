@@ -143,6 +143,8 @@ class TestWindow:
             ({"start_line": 3, "end_line": 7}, (3, 7)),
             ({"view_range": [3, 7]}, (3, 7)),
             ({"view_range": [3, -1]}, (3, 10**9)),
+            ({"line_range": [3, 7]}, (3, 7)),
+            ({"range": [3, 7]}, (3, 7)),
             ({"view_range": "37"}, None),
             ({"offset": "11"}, None),
             ({"offset": True}, None),
