@@ -52,7 +52,7 @@ _EXIT_CODE = _Phrases(
 )
 _FAILED_HEAD = re.compile(
     r"\s{0,20}(?:<[a-z_]{1,30}>\s{0,4})?[\"'\[{(]{0,3}"
-    r"(?:\w{0,40}error\b|errors?:|<[a-z_]{0,30}error>|err:|traceback \(most|exception\b|"
+    r"(?:\w{0,40}error\b(?![.\w-]{0,40}\.\w)|errors?:|<[a-z_]{0,30}error>|err:|traceback \(most|exception\b|"
     r"fatal:|panic:|failed\b|failure\b|unable to|cannot |can't |could not |invalid\b|no such |unknown tool|"
     r"unauthori[sz]ed|forbidden|access denied|permission denied|not found|404\b|403\b|401\b|500\b|502\b|503\b|"
     r"504\b|http (?:error )?[45][0-9]{2}|request failed|rejected|denied|refused|timed? ?out\b|"

@@ -207,3 +207,10 @@ class TestPhrases:
     def test_of_receipts(self, text: str, receipt: bool) -> None:
         """A receipt says that the call arrived, and nothing else."""
         assert outcomes.is_acknowledgement(text) is receipt
+
+
+class TestNamesOfFiles:
+    @pytest.mark.parametrize("text", ["error.log\naccess.log\nmain.log\nold.log", "error-old.txt\na\nb\nc"])
+    def test_a_listing_that_begins_with_error_is_no_failure(self, text: str) -> None:
+        """A file may be called after an error."""
+        assert not says_failed(text, writes=False)
