@@ -213,4 +213,4 @@ class TestNamesOfFiles:
     @pytest.mark.parametrize("text", ["error.log\naccess.log\nmain.log\nold.log", "error-old.txt\na\nb\nc"])
     def test_a_listing_that_begins_with_error_is_no_failure(self, text: str) -> None:
         """A file may be called after an error."""
-        assert not says_failed(text, writes=False)
+        assert not outcomes.says_failed(text, writes=False)
