@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from otel_stall.config import DetectionConfig
+from otel_stall.ledger import NEVER, Recurrence
 from otel_stall.observations import Effect, Step
 from otel_stall.reasons import CLEAR, RELIEVE, TABLE, Reason
 from otel_stall.verdicts import Gain
@@ -52,11 +53,13 @@ _UNCOUNTED = frozenset({Reason.INFRASTRUCTURE, Reason.WAITING, Reason.CONTENT_NO
 _FLAT = frozenset({Reason.STILL_FAILING, Reason.STILL_GREEN})
 
 
-def advance(before: Counters, step: Step, reason: Reason, config: DetectionConfig, *, known: int = 0) -> Counters:
+def advance(
+    before: Counters, step: Step, reason: Reason, config: DetectionConfig, *, known: Recurrence = NEVER
+) -> Counters:
     """Return the counters after a numbered step. Pure.
 
-    `known` is how often the failure this step shows was seen before from the same command or check: what
-    other checks do makes that one no less flat.
+    `known` is how often the failure this step shows came before it: what other checks do makes one check
+    no less flat.
     """
     gain = TABLE[reason].gain
     number = before.step + 1
@@ -64,15 +67,17 @@ def advance(before: Counters, step: Step, reason: Reason, config: DetectionConfi
     strong = verified and reason is not Reason.IRREVERSIBLE_EFFECT
     dry, dry_since = _moved(before.dry, before.dry_since, _dry(gain, strong=strong), number)
     flat, flat_since = _moved(before.flat, before.flat_since, _flat(gain, reason, strong=strong), number)
+    if reason is Reason.STILL_FAILING and known.times >= flat:
+        flat, flat_since = known.times + 1, known.since or number
     thin, thin_since = _moved(before.thin, before.thin_since, _thin(step, reason), number)
-    score, waste_since = _score(before, reason, number, config, known)
+    score, waste_since = _score(before, reason, number, config, known.times)
     credit, credit_since = _credit(before, reason, number, config)
     done, declared, after_done, done_since = _after_done(before, step, reason, number)
     return Counters(
         step=number,
         distance=0 if verified else before.distance + (reason not in _UNCOUNTED),
         dry=dry,
-        flat=max(flat, known + 1) if reason is Reason.STILL_FAILING else flat,
+        flat=flat,
         thin=thin,
         reacquired=before.reacquired,
         waste=score,

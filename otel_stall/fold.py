@@ -65,14 +65,14 @@ def _step(lane: Lane, step: Step, config: StallConfig) -> Verdict | None:
     reason = reason_of(step, facts, before, rules)
     gain = TABLE[reason].gain
     again = gain is Gain.NONE and _known_from_before(facts, ledger)
-    known = facts.check.stale if facts.check else facts.error_count
-    lane.counters = reacquire(advance(before, step, reason, rules, known=known), again=again, gain=gain)
+    lane.counters = reacquire(advance(before, step, reason, rules, known=facts.recurrence()), again=again, gain=gain)
     number = lane.counters.step
     lane.loop = extend_loop(lane.loop, step, facts, reason, number)
     lane.inputs = observe_inputs(lane.inputs, step, number, rules)
     lane.recent = [*lane.recent, _entry(step, facts, reason, lane, again=again)][-RECENT:]
     reached = milestone_of(step, reason, number, before.distance + 1)
     declared = declared_milestone(step, number, before.distance + 1)
+    ledger.step = number
     learn(step, facts, ledger, config.bounds)
     lane.turn.stepped = True
     noted = tuple(Changed(Change.MILESTONE_REACHED, number, milestone=m) for m in (reached, declared) if m)

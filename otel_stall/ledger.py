@@ -8,13 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from otel_stall.config import BoundsConfig, DetectionConfig
 from otel_stall.fingerprints import combine, digest
 from otel_stall.observations import CheckOutcome, Effect, Step
 
-__all__ = ["CallRecord", "CheckFacts", "CheckRecord", "Facts", "Ledger", "ResourceRecord", "facts_of", "learn"]
+__all__ = [
+    "NEVER",
+    "CallRecord",
+    "CheckFacts",
+    "CheckRecord",
+    "Facts",
+    "Ledger",
+    "Recurrence",
+    "ResourceRecord",
+    "facts_of",
+    "learn",
+]
 
 V = TypeVar("V")
 
@@ -42,6 +53,7 @@ class CheckRecord:
     red_at: int
     message: int
     stale: int
+    stale_since: int
 
 
 @dataclass(slots=True)
@@ -58,6 +70,7 @@ class Ledger:
     """All that a lane has seen, in digests; the plain maps hold the epoch of first sight, `errors` counts."""
 
     epoch: int = 0
+    step: int = 0
     mutations: int = 0
     last_state: int = 0
     last_host_state: int = 0
@@ -89,7 +102,18 @@ class CheckFacts:
     moved: bool
     mended_before: bool
     stale: int
+    stale_since: int
     work_known: bool
+
+
+class Recurrence(NamedTuple):
+    """How often a failure was seen before from the same command or check, and since which step (0: not known)."""
+
+    times: int = 0
+    since: int = 0
+
+
+NEVER = Recurrence()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +141,12 @@ class Facts:
     similar_empty: bool = False
     mostly_silent: bool = False
     due: bool = False
+
+    def recurrence(self) -> Recurrence:
+        """Return how often the failure that this step shows came before it."""
+        if self.check is not None:
+            return Recurrence(self.check.stale, self.check.stale_since)
+        return Recurrence(self.error_count)
 
     def known_since(self) -> int | None:
         """Return the earliest epoch from which this step's content was known, None where it is new."""
@@ -224,6 +254,7 @@ def _check_facts(check: CheckOutcome, ledger: Ledger) -> CheckFacts:
         moved=not check.green and combine("failing", check.message) not in ledger.states,
         mended_before=mended,
         stale=record.stale if record else 0,
+        stale_since=record.stale_since if record else 0,
         work_known=work_known,
     )
 
@@ -348,13 +379,15 @@ def _learn_state(step: Step, facts: Facts, ledger: Ledger, bounds: BoundsConfig,
 
 def _learn_check(check: CheckOutcome, found: CheckFacts, ledger: Ledger, bounds: BoundsConfig) -> None:
     old = ledger.checks.pop(check.identity, None)
+    fresh = check.green or found.moved or found.improved
     counts = [count for count in (old.best if old else None, check.failing) if count is not None]
     record = CheckRecord(
         green=check.green,
         best=min(counts, default=None),
         red_at=(old.red_at if old else -1) if check.green else ledger.mutations,
         message=old.message if old and check.green else check.message,
-        stale=0 if check.green or found.moved or found.improved else found.stale + 1,
+        stale=0 if fresh else found.stale + 1,
+        stale_since=found.stale_since if found.stale and not fresh else ledger.step,
     )
     if not check.green:
         _first_seen(ledger, ledger.states, combine("failing", check.message), bounds.calls)

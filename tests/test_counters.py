@@ -8,6 +8,7 @@ import pytest
 
 from otel_stall.config import DetectionConfig
 from otel_stall.counters import Counters, advance, after_user_turn, reacquire
+from otel_stall.ledger import Recurrence
 from otel_stall.observations import Effect, Signs, Step, Writing
 from otel_stall.reasons import TABLE, Reason
 from otel_stall.verdicts import Gain
@@ -191,15 +192,15 @@ class TestCredit:
         changed = advance(wasted, STEP, Reason.NEW_STATE, RULES)
 
         assert (changed.waste, changed.credit) == (0.0, 3.0)
-        assert advance(changed, STEP, Reason.STILL_FAILING, RULES, known=1).waste == 1.0
-        assert advance(changed, STEP, Reason.STILL_FAILING, RULES, known=2).waste == 4.0
+        assert advance(changed, STEP, Reason.STILL_FAILING, RULES, known=Recurrence(1)).waste == 1.0
+        assert advance(changed, STEP, Reason.STILL_FAILING, RULES, known=Recurrence(2)).waste == 4.0
 
     def test_is_spent_by_what_was_verified(self) -> None:
         """Once a check moves, earlier waste is forgiven for good."""
         changed = advance(replace(BEFORE, waste=3.0), STEP, Reason.NEW_STATE, RULES)
         moved = advance(changed, STEP, Reason.FAILURE_MOVED, RULES)
 
-        assert advance(moved, STEP, Reason.STILL_FAILING, RULES, known=5).waste == 1.0
+        assert advance(moved, STEP, Reason.STILL_FAILING, RULES, known=Recurrence(5)).waste == 1.0
 
 
 class TestDeclared:
