@@ -255,6 +255,37 @@ def calibrate(outcomes: Path | None, output: Path, paths: Sequence[str]) -> int:
 
 
 @commands.command()
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+def doctor(form: str, paths: Sequence[str]) -> int:
+    """Say whether traces can be judged, and what to switch on where they cannot.
+
+    PATH is what `analyze` reads. Which spans are tool calls, which were left out and why, and how many
+    calls have arguments, results, ids and a conversation, for each instrumentation.
+    """
+    from otel_stall.doctor import examine
+    from otel_stall.readers import Problems, read_paths
+    from otel_stall.report.doctor import document, render
+
+    _check(None, paths)
+    problems = Problems()
+    views = read_paths(paths, problems=problems, stdin=sys.stdin.buffer)
+    found = examine(_counted(views) if sys.stderr.isatty() else views)
+    _print((document if form == "json" else render)(found, problems))
+    return _say(problems, listed=form == "json" or not sys.stdout.isatty())
+
+
+@commands.command()
+@click.option("--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
+def attributes(form: str) -> int:
+    """Print every stall.* attribute, hint, event and metric with its meaning."""
+    from otel_stall.report.registry import FORMS
+
+    _print(FORMS[form]())
+    return 0
+
+
+@commands.command()
 @click.option("--fast", is_flag=True, help="Do not pause between the steps.")
 @click.option(
     "-o",
@@ -270,6 +301,14 @@ def demo(fast: bool, output: Path, svg: Path | None) -> int:
     from otel_stall.demo import run
 
     return run(output, pause=0.0 if fast or not sys.stdout.isatty() else 0.12, picture=svg)
+
+
+def _print(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
 
 
 def _discard_output() -> None:

@@ -18,7 +18,7 @@ from xxhash import xxh3_64_intdigest
 from otel_stall.calls import Capture, Content, ModelCall, Reading, ToolCall
 from otel_stall.dialects.tool_calls import called_tool
 
-__all__ = ["Ancestor", "Doubles", "merge"]
+__all__ = ["Ancestor", "Doubles", "carriers", "merge"]
 
 WINDOW: Final = 4_096
 """Recorded spans that are remembered; older ones can no longer be recognised as doubles."""
@@ -132,21 +132,29 @@ class Doubles:
         _trim(memory, self._window)
 
 
+def carriers(readings: Iterable[Reading]) -> list[tuple[Reading, str]]:
+    """Return the readings of whole traces in the order of their ends, each with the span that carries its call.
+
+    That is the span itself where it is nobody's double, and "" for a span that was seen before.
+    """
+    ordered = sorted(readings, key=lambda reading: (reading.end_ns, reading.start_ns, reading.span_id))
+    spans = {_own(reading): reading for reading in ordered}
+    doubles = Doubles(max(WINDOW, len(ordered)))
+    return [
+        (reading, doubles.carrier(reading, list(_ancestors(reading, spans))) if reading.record else reading.span_id)
+        for reading in ordered
+    ]
+
+
 def merge(readings: Iterable[Reading]) -> list[Reading]:
     """Return the readings in the order of their ends, each call once; no other reading is left out.
 
     For whole traces: every field that the carrying span leaves empty is filled from its doubles, content
     included, which cannot be done live without keeping content.
     """
-    ordered = sorted(readings, key=lambda reading: (reading.end_ns, reading.start_ns, reading.span_id))
-    spans = {_own(reading): reading for reading in ordered}
-    doubles = Doubles(max(WINDOW, len(ordered)))
     kept: dict[_Id, Reading] = {}
     turned_down: list[tuple[str, Reading]] = []
-    for reading in ordered:
-        carrier = reading.span_id
-        if reading.record is not None:
-            carrier = doubles.carrier(reading, list(_ancestors(reading, spans)))
+    for reading, carrier in carriers(readings):
         if carrier == reading.span_id:
             kept.setdefault(_own(reading), reading)
         elif carrier:

@@ -25,7 +25,7 @@ from otel_stall.dialects.sightings import Sighting, label, names_of
 from otel_stall.dialects.tool_calls import TOOL_NAMES, tool_call
 from otel_stall.spans import EMPTY, SpanView
 
-__all__ = ["KNOWN", "read"]
+__all__ = ["KNOWN", "passed_over", "read"]
 
 KNOWN: Final = frozenset(
     {*CONVERSATIONS, AGENT_ID, *names_of(AGENT_NAMES), *RUN_NAMES, attributes.STEP}
@@ -77,6 +77,18 @@ def read(view: SpanView) -> Reading:
         sampled=view.sampled,
         marks=marks_of(seen) if view.events else (),
     )
+
+
+def passed_over(view: SpanView) -> str:
+    """Return the dialect that knows the span and counts it for nothing, "" for any other span.
+
+    Such a span says again what another says, or is work of a kind that is neither a call nor a turn.
+    """
+    seen = Sighting(view, _among(KNOWN, view.attributes), EMPTY)
+    for row in DIALECTS:
+        if any(mark in seen.known for mark in row.marks) and row.role(seen) is Role.OTHER:
+            return row.name
+    return ""
 
 
 def _among(names: frozenset[str], attributes: Mapping[str, object]) -> Mapping[str, object]:

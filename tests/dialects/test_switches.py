@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from otel_stall.dialects import content_switch
+from otel_stall.dialects import content_switch, conversation_switch
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,18 @@ from otel_stall.dialects import content_switch
 def test_each_scope_has_its_switch(scope: str, switch: str) -> None:
     """The longer beginning before the shorter; nothing is guessed for a scope nobody knows."""
     assert content_switch(scope) == switch
+
+
+@pytest.mark.parametrize(
+    ("scope", "switch"),
+    [
+        ("pydantic-ai", "agent.run(..., conversation_id=...)"),
+        ("openinference.instrumentation.langchain", 'config={"configurable": {"thread_id": ...}}'),
+        ("openinference.instrumentation.agno", "with openinference.instrumentation.using_session(...)"),
+        ("gcp.vertex.agent", ""),
+        ("my.tracer", ""),
+    ],
+)
+def test_each_scope_has_a_way_to_name_the_conversation(scope: str, switch: str) -> None:
+    """The longer beginning before the shorter; nothing where the emitter does it by itself or is not known."""
+    assert conversation_switch(scope) == switch

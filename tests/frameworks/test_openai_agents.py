@@ -102,7 +102,10 @@ def test_without_content_nothing_is_said(traced: Traced, off: str) -> None:
         run_config = RunConfig(trace_include_sensitive_data=off != "framework")
         Runner.run_sync(agent, "fix the test", max_turns=20, run_config=run_config)
     assert traced.judged() == [Judged(step, "neutral", detected=False) for step in range(1, 10)]
-    assert traced.switches() == {"OPENINFERENCE_HIDE_INPUTS and OPENINFERENCE_HIDE_OUTPUTS not set"}
+    assert traced.switches() == {
+        "OPENINFERENCE_HIDE_INPUTS and OPENINFERENCE_HIDE_OUTPUTS not set, "
+        "and RunConfig.trace_include_sensitive_data not set to false"
+    }
 
 
 def deploy(target: str) -> str:
