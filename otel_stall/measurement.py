@@ -44,7 +44,8 @@ class Measurement:
     `kinds` holds None for a kind these traces cannot show; amnesia is a share of the conversations with a
     compaction. `dominant` has surely more than half of the stalled steps, None where no kind has. `few`: too few
     conversations for intervals that say much. `unfinished` are those that failed or ended inside a stall,
-    of which `advanced` had reached a verified milestone. `unmeasurable` says why, figure by figure.
+    of which `advanced` had reached a verified milestone. `counted` conversations carry token counts, and shares of
+    tokens are those of them. `unmeasurable` says why, figure by figure.
     """
 
     conversations: int
@@ -52,6 +53,7 @@ class Measurement:
     any: KindShare
     kinds: Mapping[Kind, KindShare | None]
     dominant: Kind | None
+    counted: int
     advanced: Proportion | None
     unmeasurable: Mapping[str, str]
 
@@ -71,6 +73,7 @@ def measure(lanes: Sequence[ConversationAnalysis]) -> Measurement:
         any=_share(groups, _of_any, reasons),
         kinds=kinds,
         dominant=_dominant(kinds) if stalled >= FEW else None,
+        counted=sum(any(lane.tokens is not None for lane in group) for group in groups),
         advanced=None if "partial_progress" in reasons else _advanced(groups),
         unmeasurable=reasons,
     )

@@ -177,6 +177,7 @@ class TestJson:
                 "measurement": {
                     "conversations": 0,
                     "few": True,
+                    "with_tokens": 0,
                     "dominant": None,
                     "any": NOTHING,
                     "kinds": {"loop": NOTHING_OF_A_KIND, "no_gradient": NOTHING_OF_A_KIND, "amnesia": None},

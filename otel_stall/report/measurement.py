@@ -26,6 +26,9 @@ def lines(found: Measurement) -> Iterator[str]:
         else:
             where = " with a compaction" if kind is Kind.AMNESIA else ""
             yield f"{kind.value}: {_none(share.conversations, where, bare=found.few)}"
+    if 0 < found.counted < found.conversations:
+        conversations = counted(found.conversations, "conversation")
+        yield f"tokens: counted in {found.counted} of {conversations}, shares are those of them"
     yield from _silence(found)
     yield from _progress(found)
     if found.few:
@@ -79,6 +82,7 @@ def document(found: Measurement) -> dict[str, object]:
     return {
         "conversations": found.conversations,
         "few": found.few,
+        "with_tokens": found.counted,
         "dominant": found.dominant.value if found.dominant else None,
         "any": _kind(found.any),
         "kinds": {kind.value: None if share is None else _kind(share) for kind, share in found.kinds.items()},
