@@ -131,6 +131,7 @@ def _transfer(runs: Sequence[Run], judged: Mapping[Key, Judgement]) -> Rows:
         values = [_counters(run, judged[run.key]) for run in one.values()]
         limits = [conformal([value[index] for value in values]) for index in range(len(names))]
         if None in limits:
+            rows.append((source, f"{len(one)} / {len(tasks) - len(short)}", *("too few" for _ in names)))
             continue
         tested = [_counters(run, judged[run.key]) for run in good if run.task not in short]
         beyond = [sum(value[i] > limit for value in tested) for i, limit in enumerate(limits) if limit is not None]
