@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import page
 from langchain.agents import create_agent
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
@@ -62,6 +63,8 @@ def stuck_run(conversation: str, calls: Sequence[Call] = CALLS) -> None:
 class Scenes:
     """What holds whichever instrumentation writes the spans, and also where two do."""
 
+    heading: str
+    """What the instrumentation is shown under in the page."""
     below = "coder/searcher"
     """Lane of the agent that another calls through a tool."""
 
@@ -105,3 +108,11 @@ class Scenes:
         own = [Judged(1, "information", detected=False), Judged(2, "information", detected=False)]
         assert traced.lanes() == {("delegation", "coder"): 2, ("delegation", self.below): 9}
         assert traced.judged() == [*STUCK, *own]
+
+    def test_the_page_works(self, traced: Traced) -> None:
+        """The code that the page shows is judged."""
+        model = Model(calls=list(CALLS))
+        page.run(self.heading, provider=traced.provider, model=model, read_file=read_file, grep=grep)
+        assert traced.judged() == STUCK
+        assert traced.lanes() == {("ticket-7", "coder"): 9}
+        assert traced.conversations() == {"ticket-7"}

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+import page
 import pytest
 from google.adk.agents import LlmAgent
 from google.adk.events import Event
@@ -130,3 +131,12 @@ def test_without_content_nothing_is_said(
     talk(agent(), request.node.name)
     assert traced.judged() == [Judged(step, "neutral", detected=False) for step in range(1, 10)]
     assert traced.switches() == {f"{SWITCH}=SPAN_ONLY"}
+
+
+@pytest.mark.parametrize("_schema", ["2"], indirect=True)
+def test_the_page_works(traced: Traced) -> None:
+    """The code that the page shows is judged."""
+    page.run("Google ADK", provider=traced.provider, model=Scripted(calls=[*CALLS]), read_file=read_file, grep=grep)
+    assert traced.judged() == STUCK
+    assert traced.lanes() == {("ticket-7", "coder"): 9}
+    assert traced.conversations() == {"ticket-7"}

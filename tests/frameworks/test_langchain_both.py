@@ -23,6 +23,8 @@ def _instrumented(traced: Traced) -> None:
 class TestBoth(Scenes):
     """The scenes; and that there are two spans indeed."""
 
+    heading = "LangChain and LangGraph with OpenLLMetry"
+
     def test_there_are_two_spans_for_every_call(self, traced: Traced) -> None:
         """Of the two spans of a call one carries the verdict."""
         stuck_run("doubles")

@@ -21,6 +21,8 @@ def _instrumented(traced: Traced) -> Iterator[None]:
 class TestOpenInference(Scenes):
     """The scenes; and what OpenInference's own switch does."""
 
+    heading = "LangChain and LangGraph with OpenInference"
+
     # It says nothing of a span before its end: that the caller is an agent is not known while it waits.
     below = "searcher"
 

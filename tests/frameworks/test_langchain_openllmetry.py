@@ -17,6 +17,8 @@ def _instrumented(traced: Traced) -> None:
 class TestOpenLLMetry(Scenes):
     """The scenes; and what OpenLLMetry's own switch does."""
 
+    heading = "LangChain and LangGraph with OpenLLMetry"
+
     def test_without_content_nothing_is_said(self, traced: Traced, monkeypatch: pytest.MonkeyPatch) -> None:
         """Every step is neutral, and the switch is the instrumentation's own."""
         monkeypatch.setenv("TRACELOOP_TRACE_CONTENT", "false")

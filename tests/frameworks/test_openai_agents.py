@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import page
 import pytest
 from agents import Agent, ModelResponse, RunConfig, Runner, Usage, function_tool, trace
 from agents.models.interface import Model
@@ -149,3 +150,11 @@ def test_agents_have_lanes_of_their_own(traced: Traced) -> None:
         Runner.run_sync(coder, "fix the test", max_turns=20)
     lanes = {lane: steps for (_, lane), steps in traced.lanes().items()}
     assert lanes == {"coder": 3, "coder/searcher": 9, "fixer": 1}
+
+
+def test_the_page_works(traced: Traced) -> None:
+    """The code that the page shows is judged."""
+    page.run("OpenAI Agents SDK", provider=traced.provider, model=Scripted([*CALLS]), read_file=read_file, grep=grep)
+    assert traced.judged() == STUCK
+    assert traced.lanes() == {("ticket-7", "coder"): 9}
+    assert traced.conversations() == {"ticket-7"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import page
 import pytest
 from pydantic_ai import Agent, ApprovalRequired, DeferredToolRequests, DeferredToolResults, RunContext, ToolApproved
 from pydantic_ai.capabilities import Instrumentation
@@ -110,3 +111,11 @@ def test_a_sub_agent_has_a_lane_of_its_own(traced: Traced) -> None:
     assert traced.lanes() == {("delegation", "coder"): 2, ("delegation", "coder/searcher"): 9}
     own = [Judged(1, "information", detected=False), Judged(2, "information", detected=False)]
     assert traced.judged() == [*STUCK, *own]
+
+
+def test_the_page_works(traced: Traced) -> None:
+    """The code that the page shows is judged."""
+    page.run("pydantic-ai", provider=traced.provider, model=model(CALLS), read_file=read_file, grep=grep)
+    assert traced.judged() == STUCK
+    assert traced.lanes() == {("ticket-7", "coder"): 9}
+    assert traced.conversations() == {"ticket-7"}

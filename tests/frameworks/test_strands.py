@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
+import page
 import pytest
 from strands import Agent, ToolContext, tool
 from strands.models.model import Model
@@ -117,3 +118,12 @@ def test_a_sub_agent_has_a_lane_of_its_own(traced: Traced, request: pytest.Fixtu
     own = [Judged(1, "information", detected=False), Judged(2, "information", detected=False)]
     assert traced.lanes() == {(conversation, "coder"): 2, (conversation, "coder/searcher"): 9}
     assert traced.judged() == [*STUCK, *own]
+
+
+@pytest.mark.parametrize("_convention", [""], indirect=True)
+def test_the_page_works(traced: Traced) -> None:
+    """The code that the page shows is judged."""
+    page.run("Strands Agents", provider=traced.provider, model=Scripted([*CALLS]), read_file=read_file, grep=grep)
+    assert traced.judged() == STUCK
+    assert traced.lanes() == {("ticket-7", "coder"): 9}
+    assert traced.conversations() == {"ticket-7"}

@@ -63,6 +63,11 @@ class Traced:
         lanes = self.processor.monitor.lanes
         return {key: lane.counters.step for key, lane in lanes if key not in self._before}
 
+    def conversations(self) -> set[object]:
+        """Return the conversations that the judged spans themselves name."""
+        named = (_attributes(span) for span in self.steps())
+        return {own.get("gen_ai.conversation.id") or own.get("session.id") for own in named}
+
     def traces(self) -> int:
         """Return in how many traces the judged spans are."""
         return len({span.context.trace_id for span in self.steps()})
