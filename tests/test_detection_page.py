@@ -20,9 +20,10 @@ def _weight(waste: float) -> str:
 
 def table() -> str:
     """Return the table of reasons as the page shows it."""
-    rows = ["| reason | gain | waste | in words |", "|---|---|---|---|"]
+    rows = ["| reason | gain | waste | in words | for example |", "|---|---|---|---|---|"]
     rows += [
-        f"| `{reason}` | {entry.gain} | {_weight(entry.waste)} | {entry.sentence} |" for reason, entry in TABLE.items()
+        f"| `{reason}` | {entry.gain} | {_weight(entry.waste)} | {entry.sentence} | {entry.example} |"
+        for reason, entry in TABLE.items()
     ]
     return "\n".join(rows)
 
