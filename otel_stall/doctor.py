@@ -72,19 +72,17 @@ class Turns:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What one instrumentation wrote, second copies of calls included, by its scope's name.
+    """What one instrumentation wrote, by its scope's name; calls that another wrote too are among its own.
 
-    `arguments` and `results` count the tool spans by capture.
+    `arguments` and `results` count its tool spans, those that wait included, by capture.
     """
 
     scope: str
     dialects: tuple[str, ...]
-    tool_spans: int
-    pending: int
+    calls: Calls
+    turns: Turns
     arguments: Mapping[Capture, int]
     results: Mapping[Capture, int]
-    call_ids: int
-    model_spans: int
     agent_spans: int
     compactions: int
 
@@ -153,14 +151,14 @@ class Examination:
 
 def examine(views: Iterable[SpanView]) -> Examination:
     """Return what these spans can tell. Never raises on content."""
-    ward = _Ward()
+    collected = _Read()
     for view in views:
-        ward.take(view)
-    return ward.discharge()
+        collected.take(view)
+    return collected.examined()
 
 
 @dataclass(slots=True)
-class _Ward:
+class _Read:
     """All spans while they are counted."""
 
     traces: dict[str, dict[str, Reading]] = field(default_factory=dict)
@@ -182,7 +180,7 @@ class _Ward:
             if len(names) < _EXAMPLES and reading.name not in names:
                 names.append(reading.name)
 
-    def discharge(self) -> Examination:
+    def examined(self) -> Examination:
         readings = [reading for trace in self.traces.values() for reading in trace.values()]
         lineage = Lineage.of(sorted(readings, key=lambda r: (r.end_ns, r.start_ns, r.span_id)))
         whose = [(r, lineage.resolve(r)) for t in self.traces.values() for r in merge(t.values()) if r.record]
@@ -195,8 +193,8 @@ class _Ward:
             judged=sum(reading.judged for reading in readings),
             compactions=sum(map(_compacts, (reading for reading, _ in whose))),
             calls=_calls(whose),
-            turns=_turns([reading.record for reading, _ in whose if isinstance(reading.record, ModelCall)]),
-            scopes=tuple(_scopes(readings)),
+            turns=_turns([reading for reading, _ in whose]),
+            scopes=tuple(_scopes((reading, lineage.resolve(reading)) for reading in readings)),
             left_out=tuple(
                 LeftOut(scope, sort, spans, tuple(self.left_out[scope, sort]))
                 for (scope, sort), spans in sorted(self.left_out_spans.items(), key=lambda item: (-item[1], item[0]))
@@ -244,7 +242,8 @@ def _only_failed(step: Step) -> bool:
     return step.failed and step.result is Capture.ABSENT
 
 
-def _turns(turns: Sequence[ModelCall]) -> Turns:
+def _turns(readings: Iterable[Reading]) -> Turns:
+    turns = [reading.record for reading in readings if isinstance(reading.record, ModelCall)]
     return Turns(
         turns=len(turns),
         texts=sum(bool(turn.text) for turn in turns),
@@ -255,24 +254,23 @@ def _turns(turns: Sequence[ModelCall]) -> Turns:
     )
 
 
-def _scopes(readings: Sequence[Reading]) -> Iterator[Scope]:
-    by_scope: dict[str, list[Reading]] = defaultdict(list)
-    for reading in readings:
+def _scopes(whose: Iterable[tuple[Reading, Whose]]) -> Iterator[Scope]:
+    by_scope: dict[str, list[tuple[Reading, Whose]]] = defaultdict(list)
+    for reading, own in whose:
         if reading.record is not None or reading.is_agent:
-            by_scope[reading.scope].append(reading)
-    for scope, own in sorted(by_scope.items(), key=lambda item: (-len(item[1]), item[0])):
-        calls = [reading.record for reading in own if isinstance(reading.record, ToolCall)]
+            by_scope[reading.scope].append((reading, own))
+    for scope, spans in sorted(by_scope.items(), key=lambda item: (-len(item[1]), item[0])):
+        readings = [reading for reading, _ in spans]
+        calls = [reading.record for reading in readings if isinstance(reading.record, ToolCall)]
         yield Scope(
             scope=scope,
-            dialects=tuple(sorted({reading.dialect for reading in own})),
-            tool_spans=len(calls),
-            pending=sum(call.pending for call in calls),
+            dialects=tuple(sorted({reading.dialect for reading in readings})),
+            calls=_calls(spans),
+            turns=_turns(readings),
             arguments=_by_capture(call.arguments for call in calls),
             results=_by_capture(call.result for call in calls),
-            call_ids=sum(bool(call.call_id) for call in calls),
-            model_spans=sum(isinstance(reading.record, ModelCall) for reading in own),
-            agent_spans=sum(reading.is_agent for reading in own),
-            compactions=sum(_compacts(reading) for reading in own),
+            agent_spans=sum(reading.is_agent for reading in readings),
+            compactions=sum(map(_compacts, readings)),
         )
 
 

@@ -6,13 +6,14 @@ The text is plain and the same for the same traces; names and ids in it are safe
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from otel_stall.calls import Capture
 from otel_stall.doctor import Ability, Advice, Examination, LeftOut, Scope
 from otel_stall.passed_over import Kind
+from otel_stall.report.numbers import counted, percent
 from otel_stall.report.printable import printable
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def render(found: Examination, problems: Problems) -> str:
         _headed("Name the conversation; without a name each trace counts as one:", _unnamed(found.advice)),
         _headed("In the calls:", _of_calls(found)),
         _headed("Beside the calls:", _beside(found)),
-        _headed("By instrumentation:", map(_scope, found.scopes)),
+        _headed("By instrumentation:", _scopes(found.scopes)),
         _headed("Written twice, counted once:", _doubles(found)),
         _headed("Left out:", _left_out(found.left_out)),
         _headed("Problems:", _problems(problems)),
@@ -49,11 +50,11 @@ def render(found: Examination, problems: Problems) -> str:
 def document(found: Examination, problems: Problems) -> str:
     """Return the examination as JSON text, in ASCII."""
     plain = asdict(found)
-    counted = {key: plain.pop(key) for key in ("calls", "turns", "scopes", "left_out", "doubles", "advice")}
-    for left in counted["left_out"]:
+    lists = {key: plain.pop(key) for key in ("calls", "turns", "scopes", "left_out", "doubles", "advice")}
+    for left in lists["left_out"]:
         left.update(zip(("kind", "reason", "dialect"), left.pop("sort"), strict=True))
     listed = [{"source": p.source, "line": p.line, "error": p.error} for p in problems.kept]
-    whole = {"schema": SCHEMA, "ability": found.ability.value, **plain, **counted, "problems": listed}
+    whole = {"schema": SCHEMA, "ability": found.ability.value, **plain, **lists, "problems": listed}
     return json.dumps(whole, indent=2) + "\n"
 
 
@@ -62,16 +63,12 @@ def _headed(heading: str, lines: Iterator[str]) -> list[str]:
     return [heading, *found] if found else []
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def _answer(found: Examination) -> list[str]:
     calls = found.calls
-    where = f"in {_counted(found.conversations, 'conversation')} of {_counted(found.spans, 'span')}"
+    where = f"in {counted(found.conversations, 'conversation')} of {counted(found.spans, 'span')}"
     if not calls.calls:
         return [f"otel-stall cannot judge these traces: no tool call was found {where}.", *_why_none(found)]
-    made = f"{_counted(calls.calls, 'tool call')} {where}"
+    made = f"{counted(calls.calls, 'tool call')} {where}"
     if found.ability is Ability.YES:
         short = calls.calls - min(calls.arguments, calls.results)
         content = f"arguments and results on all but {short:,}" if short else "arguments and results on all"
@@ -89,7 +86,7 @@ def _why_none(found: Examination) -> Iterator[str]:
     if found.calls.pending:
         pending = found.calls.pending
         wait = "waits" if pending == 1 else "wait"
-        yield f"{_counted(pending, 'call')} {wait} for an approval; a call counts when it is made."
+        yield f"{counted(pending, 'call')} {wait} for an approval; a call counts when it is made."
     elif found.turns.turns:
         yield "The models are traced and the tools are not: add an instrumentation of the agent framework."
     elif any(left.sort.dialect == "mcp" for left in found.left_out):
@@ -140,7 +137,7 @@ def _of_calls(found: Examination) -> Iterator[str]:
     yield f"conversation    {_of(calls.named, calls.calls)} in one that is named"
     yield f"agent           {_of(calls.agents, calls.calls)} of one that is named"
     if calls.pending:
-        yield f"waiting         {_counted(calls.pending, 'more call')} for an approval, not counted"
+        yield f"waiting         {counted(calls.pending, 'more call')} for an approval, not counted"
 
 
 def _beside(found: Examination) -> Iterator[str]:
@@ -156,39 +153,67 @@ def _beside(found: Examination) -> Iterator[str]:
     else:
         yield "compactions     no signal: amnesia cannot be told; a host can set stall.compaction"
     if found.unsampled:
-        yield f"sampling        {_counted(found.unsampled, 'span')} not sampled: counts are lower bounds"
+        yield f"sampling        {counted(found.unsampled, 'span')} not sampled: counts are lower bounds"
     if found.headless:
-        yield f"incomplete      {_counted(found.headless, 'trace')} without the parent of some span"
+        yield f"incomplete      {counted(found.headless, 'trace')} without the parent of some span"
     if found.judged:
-        yield f"judged before   {_counted(found.judged, 'span')} with stall.* attributes; analyze judges anew"
+        yield f"judged before   {counted(found.judged, 'span')} with stall.* attributes; analyze judges anew"
 
 
-def _scope(scope: Scope) -> str:
-    parts = []
-    if scope.tool_spans:
-        parts.append(f"{_counted(scope.tool_spans, 'tool span')} ({_contents(scope)})")
-    parts += [
-        _counted(count, noun)
-        for count, noun in (
-            (scope.model_spans, "model turn"),
-            (scope.agent_spans, "agent span"),
-            (scope.compactions, "compaction"),
-        )
-        if count
+def _scopes(scopes: Sequence[Scope]) -> Iterator[str]:
+    for scope in scopes[:_LISTED]:
+        yield f"{_name(scope.scope)} ({', '.join(scope.dialects)})"
+        if scope.calls.calls + scope.calls.pending:
+            yield f"  {_tool_spans(scope)}"
+        beside = [
+            counted(count, noun)
+            for count, noun in (
+                (scope.turns.turns, "model turn"),
+                (scope.agent_spans, "agent span"),
+                (scope.compactions, "compaction"),
+            )
+            if count
+        ]
+        if beside:
+            tokens = f"; tokens {_share(scope.turns.input_tokens, scope.turns.turns)}" if scope.turns.turns else ""
+            yield f"  {', '.join(beside)}{tokens}"
+    if len(scopes) > _LISTED:
+        yield f"and {len(scopes) - _LISTED} more; --format json lists them all"
+
+
+def _tool_spans(scope: Scope) -> str:
+    calls = scope.calls
+    spans = calls.calls + calls.pending
+    shares = [
+        f"arguments {_captured(scope.arguments, spans)}",
+        f"results {_captured(scope.results, spans)}",
+        *([f"exit codes {_share(calls.exit_codes, calls.commands)}"] if calls.commands else []),
+        *(
+            [
+                f"call ids {_share(calls.call_ids, calls.calls)}",
+                f"conversation {_share(calls.named, calls.calls)}",
+                f"agent {_share(calls.agents, calls.calls)}",
+            ]
+            if calls.calls
+            else []
+        ),
     ]
-    return f"{_name(scope.scope)} [{', '.join(scope.dialects)}]: {', '.join(parts)}"
+    return f"{counted(spans, 'tool span')}: {', '.join(shares)}"
 
 
-def _contents(scope: Scope) -> str:
-    return "; ".join(
-        f"{what} {', '.join(f'{counts[capture]:,} {capture.value}' for capture in counts)}"
-        for what, counts in (("arguments", scope.arguments), ("results", scope.results))
-    )
+def _captured(counts: Mapping[Capture, int], spans: int) -> str:
+    """Return the share that was captured, and of the others how many were redacted or cut."""
+    spoilt = [f"{counts[c]:,} {c.value}" for c in (Capture.REDACTED, Capture.TRUNCATED) if counts.get(c)]
+    return _share(counts.get(Capture.CAPTURED, 0), spans) + (f" ({', '.join(spoilt)})" if spoilt else "")
+
+
+def _share(part: int, whole: int) -> str:
+    return percent(part / whole)
 
 
 def _doubles(found: Examination) -> Iterator[str]:
     for double in found.doubles:
-        yield f"{_counted(double.calls, 'call')} by {_name(double.carrier)} and by {_name(double.other)}"
+        yield f"{counted(double.calls, 'call')} by {_name(double.carrier)} and by {_name(double.other)}"
 
 
 def _left_out(left_out: Sequence[LeftOut]) -> Iterator[str]:
@@ -197,7 +222,7 @@ def _left_out(left_out: Sequence[LeftOut]) -> Iterator[str]:
     for left in sorted(left_out, key=lambda each: order[each.sort.kind])[:_LISTED]:
         names = ", ".join(printable(name, 60) for name in left.names)
         kind = "not known: " if left.sort.kind is Kind.UNKNOWN else ""
-        yield f"{_counted(left.spans, 'span')} of {_name(left.scope)}, {kind}{printable(left.sort.reason)} ({names})"
+        yield f"{counted(left.spans, 'span')} of {_name(left.scope)}, {kind}{printable(left.sort.reason)} ({names})"
     if len(left_out) > _LISTED:
         yield f"and {len(left_out) - _LISTED} more sorts of spans"
 

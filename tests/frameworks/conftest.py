@@ -53,5 +53,7 @@ def traced(host: Host) -> Iterator[Traced]:
     host.exporter.clear()
     before = {key for key, _ in host.processor.monitor.lanes}
     errors, skipped, refused = host.processor.errors, host.processor.skipped, host.processor.unannotated
-    yield Traced(host.provider, host.exporter, host.processor, before)
+    found = Traced(host.provider, host.exporter, host.processor, before)
+    yield found
+    assert found.judged_offline() == sorted(found.judged())
     assert (host.processor.errors, host.processor.skipped, host.processor.unannotated) == (errors, skipped, refused)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -10,7 +10,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.util.types import AttributeValue
 
 from otel_stall import StallSpanProcessor
+from otel_stall.analysis import analyze
 from otel_stall.dialects import content_switch
+from otel_stall.spans import from_readable_span
+from otel_stall.verdicts import Stall
 
 __all__ = ["STUCK", "Judged", "Traced"]
 
@@ -58,6 +61,12 @@ class Traced:
         """Return the verdicts, in order of the spans' ends."""
         return [_judged(span) for span in self.steps()]
 
+    def judged_offline(self) -> list[Judged]:
+        """Return what the analysis of the exported spans says of the same steps, sorted."""
+        found = analyze((from_readable_span(span) for span in self.spans()), details=True)
+        lanes = [(detail, lane.stalls) for lane in found.conversations for detail in lane.details]
+        return sorted(Judged(d.step, d.gain.value, any(map(_opened_by(d.step), stalls))) for d, stalls in lanes)
+
     def lanes(self) -> dict[tuple[str, str], int]:
         """Return the steps counted in each conversation and lane that the test began."""
         lanes = self.processor.monitor.lanes
@@ -76,6 +85,10 @@ class Traced:
         """Return what to switch on for the instrumentations whose tool spans were judged."""
         scopes = {span.instrumentation_scope.name for span in self.steps() if span.instrumentation_scope}
         return {content_switch(scope) for scope in scopes}
+
+
+def _opened_by(step: int) -> Callable[[Stall], bool]:
+    return lambda stall: stall.detected_step <= step <= stall.last_step
 
 
 def _attributes(span: ReadableSpan) -> dict[str, AttributeValue]:
