@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import os
 import sys
 import threading
 import weakref
@@ -31,6 +30,7 @@ _UNSET: Final = (
 
 _lock = threading.Lock()
 _attached: dict[int, tuple[weakref.ref[object], StallSpanProcessor]] = {}
+_unattached: list[StallSpanProcessor] = []
 _said: set[str] = set()
 
 
@@ -43,25 +43,24 @@ def attach(
     """Return the processor that judges the spans of a provider, after adding it where it is not there yet.
 
     `provider` defaults to the one that is live: the global one, or mlflow's own where mlflow keeps it apart and
-    no other is set. Call it once the provider is set up; called again it adds nothing to a provider
-    that has a processor, and puts the same one on a provider that took the place of another. Where
-    nothing can be added, this is logged once with what to do, and the processor returned sees no span.
-    Raises ConfigError for wrong settings, as the processor does.
+    no other is set. Call it once the provider is set up; called again it adds nothing to a provider that has
+    a processor (settings given then are not looked at), and puts the same one on a provider that took the
+    place of another. Where nothing can be added, this is logged once with what to do, and the processor
+    returned sees no span until a later call can add it. Raises ConfigError for wrong settings.
     """
-    own = config if config is not None or processor is not None else StallConfig.from_environ(os.environ)
     with _lock:
         found = provider if provider is not None else _live()
-        if (known := _known(found)) is not None:
-            return known
-        chosen = processor or _moved(found) or StallSpanProcessor(own)
+        known = _known(found)
+        chosen = known or processor or _earlier(found, config) or StallSpanProcessor(config)
         if not chosen.config.enabled:
             return chosen
-        problem = _added(found, chosen)
+        chosen.reopen()
+        problem = _added(found, chosen) if known is None else None
         if problem is None:
             _attached[id(found)] = (weakref.ref(found, _forget), chosen)
-        elif problem not in _said:
-            _said.add(problem)
-            _LOG.warning("%s", problem)
+        else:
+            _unattached[:] = [chosen]
+            _say(problem)
         return chosen
 
 
@@ -88,14 +87,16 @@ def _takes(provider: object) -> bool:
 
 def _known(provider: object) -> StallSpanProcessor | None:
     """Return the processor that a provider has already, however it came there."""
-    there = (each for each in sdk.processors_of(_innermost(provider)) if isinstance(each, StallSpanProcessor))
-    return next((each for each in there if not each.closed), None)
+    processors = sdk.processors_of(_innermost(provider))
+    return next((each for each in processors if isinstance(each, StallSpanProcessor)), None)
 
 
-def _moved(provider: object) -> StallSpanProcessor | None:
-    """Return the processor that was attached to what stood behind this provider before."""
+def _earlier(provider: object, config: StallConfig | None) -> StallSpanProcessor | None:
+    """Return the processor attached to what stood behind this provider before, or the one still to be attached."""
     held, chosen = _attached.get(id(provider), (None, None))
-    return chosen if held is not None and held() is provider and chosen is not None and not chosen.closed else None
+    if held is not None and held() is provider:
+        return chosen
+    return _unattached.pop() if _unattached and config is None else None
 
 
 def _added(provider: object, processor: StallSpanProcessor) -> str | None:
@@ -114,6 +115,12 @@ def _added(provider: object, processor: StallSpanProcessor) -> str | None:
     except Exception as error:
         return f"adding the span processor failed with {type(error).__name__}; nothing is judged"
     return None
+
+
+def _say(problem: str) -> None:
+    if problem not in _said:
+        _said.add(problem)
+        _LOG.warning("%s", problem)
 
 
 def _forget(held: weakref.ref[object]) -> None:

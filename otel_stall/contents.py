@@ -51,7 +51,7 @@ class ContentWatch:
 def _advice(scope: str, count: int, no_arguments: bool) -> str:
     missing = "neither arguments nor results" if no_arguments else "no results"
     switch = content_switch(scope)
-    todo = f"to record them: {switch}" if switch else "see its documentation for the option that records content"
+    todo = f"to record it: {switch}" if switch else "see its documentation for the option that records content"
     return (
         f"the first {count} tool calls of a conversation carry {missing}, so that nothing can be said of what they "
         f"gained; {scope or 'their instrumentation'} leaves content out: {todo}"

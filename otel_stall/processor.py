@@ -113,6 +113,10 @@ class StallSpanProcessor(SpanProcessor):
         """Let all further spans pass untouched; may be called twice."""
         self.closed = True
 
+    def reopen(self) -> None:
+        """Judge spans again after a shutdown, with all that was known: a provider may have been replaced by another."""
+        self.closed = not self.config.enabled
+
     def force_flush(self, timeout_millis: int = 30_000) -> bool:  # noqa: ARG002 # the SDK's signature
         """Return True: nothing is held back."""
         return True
