@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from otel_stall.calls import CompactionMark, Reading, ToolCall
 from otel_stall.dialects.doubles import Ancestor
 from otel_stall.lineage import Lineage, Opening, Renamed, Whose
+from otel_stall.verdicts import Judged
 
 TRACE = "a" * 32
 
@@ -45,6 +47,9 @@ class Asked:
 
     def alive(self) -> bool:
         return self.open
+
+    def tell(self, judged: Sequence[Judged]) -> None:
+        raise AssertionError("lineage tells nobody by itself")
 
 
 def start(lineage: Lineage, reading: Reading, carried: str = "", live: Asked | None = None) -> None:
