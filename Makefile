@@ -2,6 +2,8 @@
 #   make demo   an agent that gets stuck, live in the terminal, and the analysis of its trace
 #   make test   the tests
 # `make test-frameworks` tests the processor in real agent frameworks, which it installs in .venv-frameworks.
+# `make test-vendors` tests it on the tracer providers of logfire, langfuse, traceloop, phoenix and mlflow
+# (.venv-vendors), `make matrix` on the oldest and newest SDK and those between that changed (.venv-matrix).
 # All make a virtual environment of their own in .venv first. Debian keeps venv in a package of its
 # own: where it is missing, it is installed with apt-get (through sudo, unless run as root).
 
@@ -10,7 +12,7 @@ PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3; 
 BIN := .venv/bin
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test test-frameworks lint check picture clean
+.PHONY: demo test test-frameworks test-vendors matrix lint check picture clean
 
 demo: .venv/.installed
 	$(BIN)/otel-stall demo
@@ -21,6 +23,18 @@ test: .venv/.dev
 # Instrumentations stay in a process once they are on, so each file runs in one of its own.
 test-frameworks: .venv-frameworks/.installed
 	@set -e; for file in tests/frameworks/test_*.py; do .venv-frameworks/bin/python -m pytest -q $$file; done
+
+test-vendors: .venv-vendors/.installed
+	.venv-vendors/bin/python -m pytest -q tests/vendors/test_*.py
+
+# In 1.43 spans froze; 1.42 is the last before, 1.40 the first that tells processors of a span's end in time.
+SDKS := 1.40.0 1.42.1 1.43.0 1.45.2
+
+# Some of these SDKs use what newer Pythons warn of, and warnings are errors in tests.
+matrix: $(SDKS:%=.venv-matrix/%/.installed)
+	@set -e; for sdk in $(SDKS); do echo "opentelemetry-sdk $$sdk"; \
+		.venv-matrix/$$sdk/bin/python -m pytest -q \
+		-W "ignore:SelectableGroups:DeprecationWarning" tests/test_sdk_versions.py; done
 
 lint: .venv/.dev
 	$(BIN)/ruff format --check otel_stall tests
@@ -34,7 +48,7 @@ picture: .venv/.installed
 	$(BIN)/otel-stall demo --fast --svg docs/demo.svg >/dev/null
 
 clean:
-	rm -rf .venv .venv-frameworks demo-output
+	rm -rf .venv .venv-frameworks .venv-vendors .venv-matrix demo-output
 
 .venv/bin/pip:
 	@test -n "$(PYTHON)" || { echo "otel-stall needs Python 3.11 or newer" >&2; exit 1; }
@@ -55,4 +69,15 @@ clean:
 	$(PYTHON) -m venv .venv-frameworks
 	.venv-frameworks/bin/python -m pip install --quiet --upgrade pip
 	.venv-frameworks/bin/python -m pip install --quiet --editable . --group frameworks
+	@touch $@
+
+.venv-vendors/.installed: pyproject.toml .venv/bin/pip
+	$(PYTHON) -m venv .venv-vendors
+	.venv-vendors/bin/python -m pip install --quiet --upgrade pip
+	.venv-vendors/bin/python -m pip install --quiet --editable . --group vendors
+	@touch $@
+
+.venv-matrix/%/.installed: pyproject.toml .venv/bin/pip
+	$(PYTHON) -m venv .venv-matrix/$*
+	.venv-matrix/$*/bin/python -m pip install --quiet --editable . "opentelemetry-sdk==$*" pytest pytest-timeout
 	@touch $@
