@@ -7,6 +7,7 @@ import logging
 import sys
 import threading
 import weakref
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from opentelemetry import trace
@@ -56,11 +57,12 @@ def attach(
             return chosen
         chosen.reopen()
         problem = _added(found, chosen) if known is None else None
-        if problem is None:
-            _attached[id(found)] = (weakref.ref(found, _forget), chosen)
+        if problem is not None:
+            _say(problem)
+        if problem is None or provider is not None:
+            _remember(found, chosen)
         else:
             _unattached[:] = [chosen]
-            _say(problem)
         return chosen
 
 
@@ -92,7 +94,7 @@ def _known(provider: object) -> StallSpanProcessor | None:
 
 
 def _earlier(provider: object, config: StallConfig | None) -> StallSpanProcessor | None:
-    """Return the processor attached to what stood behind this provider before, or the one still to be attached."""
+    """Return the processor that was for this provider before, or else the one that found no provider to live on."""
     held, chosen = _attached.get(id(provider), (None, None))
     if held is not None and held() is provider:
         return chosen
@@ -115,6 +117,12 @@ def _added(provider: object, processor: StallSpanProcessor) -> str | None:
     except Exception as error:
         return f"adding the span processor failed with {type(error).__name__}; nothing is judged"
     return None
+
+
+def _remember(provider: object, processor: StallSpanProcessor) -> None:
+    # What takes no weak reference is looked through for its processors at every call, no more.
+    with suppress(TypeError):
+        _attached[id(provider)] = (weakref.ref(provider, _forget), processor)
 
 
 def _say(problem: str) -> None:

@@ -105,7 +105,12 @@ def _copy(span: ReadableSpan, on_span: OnSpan) -> ReadableSpan:
     attributes = BoundedAttributes(None, {**(span.attributes or {}), **added}, immutable=True)
     attributes.dropped = span.dropped_attributes
     events: BoundedList[SpanEvent] = BoundedList(None)
-    events.extend([*span.events, *(SpanEvent(e.name, dict(e.attributes), span.end_time) for e in on_span.events)])
+    events.extend(
+        [
+            *span.events,
+            *(SpanEvent(e.name, BoundedAttributes(None, e.attributes), span.end_time) for e in on_span.events),
+        ]
+    )
     events.dropped = span.dropped_events
     links = BoundedList.from_seq(None, span.links)
     links.dropped = span.dropped_links

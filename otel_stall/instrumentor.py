@@ -40,6 +40,7 @@ class StallOptions:
     metrics: bool | None = None
     span_events: bool | None = None
     fingerprint_key: str | None = None
+    baseline: str | None = None
     hook_seconds: float | None = None
     content_steps: int | None = None
 
