@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -86,6 +86,20 @@ def _loaded(state: object) -> Lane:
     return _adapter().validate_python(state)
 
 
+def _go_on(later: Lane, earlier: Lane, bounds: BoundsConfig) -> None:
+    """Give a lane that began under a provisional name what its conversation had seen and reached before."""
+    later.ledger.recall(earlier.ledger, bounds)
+    before, after = earlier.counters, later.counters
+    later.counters = replace(
+        after,
+        distance=after.distance if after.milestones else before.distance + after.distance,
+        milestones=before.milestones + after.milestones,
+        state_changes=before.state_changes + after.state_changes,
+    )
+    later.stall_count = max(later.stall_count, earlier.stall_count)
+    later.late += earlier.late
+
+
 @cache
 def _adapter() -> TypeAdapter[Lane]:
     from pydantic import TypeAdapter
@@ -144,10 +158,17 @@ class Lanes:
         return now_ns - int(self._bounds.idle_seconds * 1e9)
 
     def rename(self, old: str, new: str) -> None:
-        """Move the lanes of a provisional conversation to its real one, where none is there yet."""
+        """Move the lanes of a provisional conversation to its real one.
+
+        Where the real one has that lane already, the provisional one goes on in its place, being the later,
+        with what the earlier had seen and reached.
+        """
         for conversation, lane in [key for key in self._lanes if key[0] == old]:
             moved = self._lanes.pop((conversation, lane))
-            self._lanes.setdefault((new, lane), moved)
+            earlier = self._lanes.pop((new, lane), None)
+            if earlier is not None:
+                _go_on(moved, earlier, self._bounds)
+            self._lanes[(new, lane)] = moved
 
     def snapshot(self) -> str:
         """Return all lanes as one JSON text."""

@@ -91,6 +91,32 @@ class Ledger:
     empties: list[frozenset[int]] = field(default_factory=list)
     evicted: int = 0
 
+    def recall(self, earlier: Ledger, bounds: BoundsConfig) -> None:
+        """Take in what an earlier ledger of the same lane had seen, without forgetting anything of its own."""
+        for name in _MAPS:
+            own, known = getattr(self, name), getattr(earlier, name)
+            merged = known | own
+            limit = bounds.lines if name == "lines" else bounds.calls
+            for key in list(merged)[: max(0, len(merged) - limit)]:
+                del merged[key]
+                self.evicted += 1
+            setattr(self, name, merged)
+
+
+_MAPS = (
+    "calls",
+    "pairs",
+    "outcomes",
+    "exact",
+    "lines",
+    "states",
+    "errors",
+    "milestones",
+    "checks",
+    "resources",
+    "lengths",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class CheckFacts:

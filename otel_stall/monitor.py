@@ -76,8 +76,9 @@ class Monitor:
     def rename(self, old: str, new: str) -> None:
         """Let what was counted under the provisional conversation `old` (a trace id) go on under `new`.
 
-        Called at most once per `old`, before the first observation under `new` that follows from it; where
-        `new` has steps of its own already they stay, and `old` is forgotten.
+        Called at most once per `old`, before the first observation under `new` that follows from it. Where
+        `new` has the lane already, `old` goes on in its place, being the later, with what `new` had seen
+        and reached; its steps keep the numbers that are on their spans.
         """
         self.lanes.rename(old, new)
 

@@ -210,7 +210,8 @@ class TestTarget:
         """A here-document is content, never commands."""
         found = parse("cat > a.sh <<'EOF'\nrm -rf out\ngit push\nEOF\n")
 
-        assert found == Shell(WRITE, "cat", "cat > a.sh", "cat", target="a.sh", document="rm -rf out\ngit push", mutates=True)
+        document = "rm -rf out\ngit push"
+        assert found == Shell(WRITE, "cat", "cat > a.sh", "cat", target="a.sh", document=document, mutates=True)
 
     def test_a_here_document_without_end(self) -> None:
         """The rest of the text is the document."""

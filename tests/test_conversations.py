@@ -9,6 +9,7 @@ from acts import SECOND, Act, bash, compacted, edit, feed, numbered, read, readi
 
 from otel_stall.config import BoundsConfig
 from otel_stall.conversations import SNAPSHOT_VERSION, Lane, Lanes
+from otel_stall.counters import Counters
 from otel_stall.errors import SnapshotError
 from otel_stall.monitor import Monitor
 
@@ -120,15 +121,31 @@ class TestRename:
         assert lanes.get(("c", "main/helper")) is second
         assert lanes.get(("trace", "main")) is None
 
-    def test_leaves_what_is_there(self) -> None:
-        """A conversation that has steps of its own keeps them."""
+    def test_goes_on_with_what_was_seen_and_reached(self) -> None:
+        """A conversation that has steps of its own goes on with the later ones, and forgets nothing."""
         lanes = Lanes()
-        own = lanes.use(("c", "main"))
-        lanes.use(("trace", "main"))
+        own, later = lanes.use(("c", "main")), lanes.use(("trace", "main"))
+        own.ledger.lines = {1: 0, 2: 0}
+        own.counters = Counters(step=9, distance=4, milestones=2)
+        later.ledger.lines = {2: 1, 3: 1}
+        later.counters = Counters(step=3, distance=3, dry=2)
         lanes.rename("trace", "c")
 
-        assert lanes.get(("c", "main")) is own
+        assert lanes.get(("c", "main")) is later
+        assert later.ledger.lines == {1: 0, 2: 1, 3: 1}
+        assert later.counters == Counters(step=3, distance=7, dry=2, milestones=2)
         assert len(lanes) == 1
+
+    def test_stays_bounded(self) -> None:
+        """What is recalled falls out first."""
+        lanes = Lanes(BoundsConfig(lines=2))
+        lanes.use(("c", "main")).ledger.lines = {1: 0, 2: 0}
+        lanes.use(("trace", "main")).ledger.lines = {3: 0}
+        lanes.rename("trace", "c")
+
+        found = lanes.get(("c", "main"))
+        assert found is not None
+        assert (found.ledger.lines, found.ledger.evicted) == ({2: 0, 3: 0}, 1)
 
 
 class TestSnapshot:
