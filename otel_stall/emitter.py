@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from otel_stall.config import StallConfig
@@ -103,7 +104,9 @@ class Emitter:
                 _place(error),
                 self.errors,
             )
-        self.metrics.failed()
+        # The error may have come from the host's meters.
+        with suppress(Exception):
+            self.metrics.failed()
 
     def _recorded(self, judgement: Judgement) -> None:
         for judged in judgement.judged:

@@ -127,10 +127,6 @@ class StallSpanProcessor(SpanProcessor):
             return
         try:
             began = self._clock()
-            if self._breaker.lets_pass(began):
-                self._passed += 1
-                self._emitter.metrics.skipped()
-                return
             try:
                 judged = hook(*arguments)
             finally:
@@ -142,6 +138,8 @@ class StallSpanProcessor(SpanProcessor):
             self._emitter.failed(error)
 
     def _open(self, span: Span, parent_context: Context | None) -> bool:
+        if self._breaker.lets_pass(self._clock()):
+            return False
         context = span.get_span_context()
         carried, hints = _carried(parent_context)
         opening = Opening(
@@ -190,6 +188,10 @@ class StallSpanProcessor(SpanProcessor):
         return self._handled.pop(sdk.key_of(span), False) is not None and self._end(span)
 
     def _end(self, span: ReadableSpan) -> bool:
+        if self._breaker.lets_pass(self._clock()):
+            self._passed += 1
+            self._emitter.metrics.skipped()
+            return False
         said = self._said_by_host(span)
         if not span.events and KNOWN.isdisjoint(said):
             trace_id, span_id = sdk.key_of(span)
@@ -209,7 +211,7 @@ class StallSpanProcessor(SpanProcessor):
     def _read(self, span: ReadableSpan, said: Mapping[str, object]) -> Reading:
         """Return the reading; it counts as sampled unless the span above it is missing here.
 
-        What is recorded and not exported (`AlwaysRecordSampler`) is all there, so nothing is a lower bound.
+        What is recorded and not exported (`RecordAllSampler`) is all there, so nothing is a lower bound.
         """
         reading = dialects.read(sdk.view_of(span, said))
         whole = not sdk.below_a_gap(span) or self._judge.knows(reading.trace_id, reading.parent_id)

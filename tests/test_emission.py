@@ -93,6 +93,12 @@ class TestAttributes:
         """Inside a stall kind, level, first step and evidence join, and detected is true."""
         assert attributes_of(judged(stall=STALL)) == COUNTED | {"stall.detected": True} | INSIDE
 
+    def test_minimal(self) -> None:
+        """Outside a stall the five that counters and samplers need; inside one nothing is left out."""
+        full = attributes_of(judged())
+        assert list(attributes_of(judged(), minimal=True).items()) == list(full.items())[:5]
+        assert attributes_of(judged(stall=STALL), minimal=True) == attributes_of(judged(stall=STALL))
+
     def test_all_are_registered(self) -> None:
         """Every attribute written is in the registry as written, and every such entry is written."""
         registered = {name.key for name in names.names("written")}

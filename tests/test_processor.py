@@ -1,130 +1,47 @@
-"""Rules of `processor`: verdicts reach exported spans, and the host never notices anything else."""
+"""Rules of `processor`: verdicts reach exported spans."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
-import logging
-import subprocess
 import sys
 import threading
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FunctionType, ModuleType
 
 import pytest
+from doubles import CONFIG, STARTED, Scripted, Seen, logs, stall_processor, steps_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from opentelemetry import baggage, context, trace
-from opentelemetry.sdk._logs import LoggerProvider
-from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
 from opentelemetry.sdk.trace import (
     ConcurrentMultiSpanProcessor,
     ReadableSpan,
-    Span,
     SpanProcessor,
     TracerProvider,
 )
 from opentelemetry.sdk.trace.export import (
     BatchSpanProcessor,
     SimpleSpanProcessor,
-    SpanExporter,
-    SpanExportResult,
 )
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult, StaticSampler
+from opentelemetry.sdk.trace.sampling import (
+    ALWAYS_OFF,
+    Decision,
+    Sampler,
+    SamplingResult,
+    StaticSampler,
+)
 from opentelemetry.util.types import AnyValue
 
 from otel_stall.analysis import analyze
-from otel_stall.calls import Reading, ToolCall
-from otel_stall.config import StallConfig
+from otel_stall.calls import Reading
 from otel_stall.emission import attributes_of
-from otel_stall.monitor import Monitor
-from otel_stall.observations import Compaction
 from otel_stall.processor import StallSpanProcessor
+from otel_stall.sampler import RecordAllSampler
 from otel_stall.spans import from_readable_span
 from otel_stall.testing import RecordedProvider
-from otel_stall.verdicts import Change, Changed, Gain, Judged, Kind, Level, Stall, Verdict
-
-CONFIG = StallConfig()
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What the monitor was told of one step."""
-
-    tool: str
-    conversation: str
-    lane: str
-    agent: str
-    sampled: bool = True
-    run_id: str = ""
-
-
-class Clock:
-    """Stands where it was set."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-class Scripted(Monitor):
-    """Counts the steps of each lane and reports the changes it was given, without any rule."""
-
-    def __init__(self, *changes: Changed) -> None:
-        super().__init__(CONFIG)
-        self.seen: list[Seen] = []
-        self.renamed: list[tuple[str, str]] = []
-        self.changes = changes
-        self.counts: Counter[tuple[str, str]] = Counter()
-
-    def observe(self, reading: Reading, conversation: str, lane: str, agent: str) -> Sequence[Judged]:
-        if not isinstance(reading.record, ToolCall):
-            return ()
-        self.seen.append(Seen(reading.record.tool, conversation, lane, agent, reading.sampled, reading.run_id))
-        self.counts[conversation, lane] += 1
-        return [self.judged(reading, conversation, self.counts[conversation, lane])]
-
-    def judged(self, reading: Reading, conversation: str, step: int) -> Judged:
-        verdict = Verdict(
-            step=step,
-            counted=True,
-            gain=Gain.NONE,
-            reason="same_outcome",
-            waste=1.0,
-            steps_since_milestone=step,
-            steps_since_gain=step,
-            milestone_count=0,
-            state_changes=0,
-            epoch=0,
-            changes=self.changes,
-        )
-        return Judged(conversation, "main", "", "", reading.trace_id, reading.span_id, Compaction(""), verdict)
-
-    def rename(self, old: str, new: str) -> None:
-        self.renamed.append((old, new))
-
-
-def stall_processor(monitor: Monitor | None = None, config: StallConfig = CONFIG) -> StallSpanProcessor:
-    return StallSpanProcessor(config, monitor=monitor or Scripted())
-
-
-def steps_of(exporter: InMemorySpanExporter) -> list[object]:
-    return [(span.attributes or {}).get("stall.step") for span in exporter.get_finished_spans()]
-
-
-@contextmanager
-def logs() -> Iterator[tuple[LoggerProvider, InMemoryLogRecordExporter]]:
-    exporter = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call] # untyped in the SDK
-    provider = LoggerProvider(shutdown_on_exit=False)
-    provider.add_log_record_processor(SimpleLogRecordProcessor(exporter))
-    yield provider, exporter
-    provider.shutdown()
+from otel_stall.verdicts import Judged
 
 
 class TestAnnotation:
@@ -388,9 +305,20 @@ class TestWhose:
             recorded.tool("read_file")
         assert [seen.sampled for seen in monitor.seen] == [False]
 
-
-STALL = Stall(1, Kind.LOOP, 1, 1, 1, ((Level.NOTICE, 1),), ("same call, same outcome",))
-STARTED = Changed(Change.STARTED, 1, STALL)
+    def test_recorded_and_not_exported(self) -> None:
+        """Under `RecordAllSampler` all steps are seen: nothing is partial, and levels go as far as they go."""
+        memory = InMemorySpanExporter()
+        processor = StallSpanProcessor(CONFIG)
+        provider = TracerProvider(sampler=RecordAllSampler(ALWAYS_OFF), shutdown_on_exit=False)
+        provider.add_span_processor(BatchSpanProcessor(memory))
+        recorded = RecordedProvider(processor, provider=provider)
+        with recorded.agent("coder", conversation="c"):
+            for _ in range(8):
+                recorded.tool("read_file", {"path": "a"}, "text")
+        provider.shutdown()
+        assert memory.get_finished_spans() == ()
+        assert [lane.partial for _, lane in processor.monitor.lanes] == [False]
+        assert [lane.open is not None for _, lane in processor.monitor.lanes] == [True]
 
 
 class TestEvents:
@@ -432,111 +360,6 @@ class TestEvents:
             names = [each.log_record.event_name for each in exporter.get_finished_logs()]
         assert names == ["stall.started"] * 2
         assert (processor.unannotated, processor.errors, len(caplog.records)) == (2, 0, 1)
-
-
-class Raising(Monitor):
-    def observe(self, reading: Reading, conversation: str, lane: str, agent: str) -> Sequence[Judged]:
-        raise ValueError("secret content")
-
-
-class TestFaults:
-    def test_a_monitor_that_raises(self, caplog: pytest.LogCaptureFixture) -> None:
-        """An internal error leaves the span as it was, is counted, and logged once a minute without content."""
-        clock = Clock()
-        processor = StallSpanProcessor(CONFIG, monitor=Raising(CONFIG), clock=clock)
-        recorded = RecordedProvider(processor)
-        for clock.now in (0.0, 30.0, 61.0):
-            recorded.tool("read_file", {"path": "a"})
-        assert recorded.verdicts() == [{}, {}, {}]
-        assert (processor.errors, len(caplog.records)) == (3, 2)
-        assert "secret" not in caplog.text
-        assert "ValueError at " in caplog.text
-
-    def test_an_exporter_that_raises(self, caplog: pytest.LogCaptureFixture) -> None:
-        """An exporter in front that raises takes nothing away from the one behind."""
-
-        class Broken(SpanExporter):
-            def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-                raise RuntimeError("down")
-
-        caplog.set_level(logging.CRITICAL)
-        recorded = RecordedProvider(SimpleSpanProcessor(Broken()), stall_processor())
-        recorded.tool("read_file")
-        assert steps_of(recorded.exporter) == [1]
-
-    def test_a_span_that_ends_inside_the_fold(self) -> None:
-        """A span that the garbage collector ends in the middle of a fold is skipped; nothing waits for itself."""
-
-        class Nested(Scripted):
-            def observe(self, reading: Reading, conversation: str, lane: str, agent: str) -> Sequence[Judged]:
-                inner.end()
-                return super().observe(reading, conversation, lane, agent)
-
-        processor = stall_processor(Nested())
-        recorded = RecordedProvider(processor)
-        inner = recorded.tracer.start_span("execute_tool", attributes={"gen_ai.operation.name": "execute_tool"})
-        recorded.tool("read_file")
-        assert steps_of(recorded.exporter) == [None, 1]
-        assert (processor.skipped, processor.errors) == (1, 0)
-
-    def test_a_fold_that_takes_too_long(self) -> None:
-        """While one thread is stuck in the fold others wait a second at most, and their spans go on."""
-        release = threading.Event()
-        entered = threading.Event()
-
-        class Stuck(Scripted):
-            def observe(self, reading: Reading, conversation: str, lane: str, agent: str) -> Sequence[Judged]:
-                entered.set()
-                release.wait(30)
-                return super().observe(reading, conversation, lane, agent)
-
-        processor = stall_processor(Stuck())
-        recorded = RecordedProvider(processor)
-        waiting = recorded.tracer.start_span("execute_tool", attributes={"gen_ai.operation.name": "execute_tool"})
-        thread = threading.Thread(target=recorded.tool, args=("read_file",))
-        thread.start()
-        entered.wait(30)
-        waiting.end()
-        release.set()
-        thread.join()
-        assert (steps_of(recorded.exporter), processor.skipped) == ([None, 1], 1)
-
-    def test_shutdown_and_flush(self) -> None:
-        """Both may be called twice; spans that end after shutdown are exported untouched."""
-        processor = stall_processor()
-        recorded = RecordedProvider(processor)
-        recorded.tool("read_file")
-        assert [processor.force_flush(), processor.force_flush(0)] == [True, True]
-        processor.shutdown()
-        processor.shutdown()
-        recorded.tool("read_file")
-        assert steps_of(recorded.exporter) == [1, None]
-
-    def test_switched_off(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The environment alone switches a processor off that was made without settings."""
-        monkeypatch.setenv("OTEL_STALL_ENABLED", "false")
-        recorded = RecordedProvider(StallSpanProcessor())
-        recorded.tool("read_file")
-        assert recorded.verdicts() == [{}]
-
-    def test_hooks_can_be_replaced(self) -> None:
-        """Hosts that patch `on_start` on the instance can."""
-        processor = stall_processor()
-        started: list[str] = []
-
-        def patched(span: Span, parent_context: context.Context | None = None) -> None:
-            started.append(span.name)
-
-        processor.on_start = patched  # type: ignore[method-assign] # what such hosts do
-        RecordedProvider(processor).tool("read_file")
-        assert started == ["execute_tool read_file"]
-
-    def test_fork_with_the_lock_held(self) -> None:
-        """A child forked while another thread is in the fold judges its own spans."""
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", FORKING], capture_output=True, text=True, timeout=60, check=False
-        )
-        assert (done.stdout, done.returncode) == ("[1]\n", 0), done.stderr
 
 
 class TestEndToEnd:
@@ -610,30 +433,3 @@ def strings_held(root: object) -> Iterator[str]:
         if isinstance(each, (str, bytes)):
             yield str(each)
         left.extend(gc.get_referents(each))
-
-
-FORKING = """
-import os, sys, threading
-from otel_stall.config import StallConfig
-from otel_stall.processor import StallSpanProcessor
-from otel_stall.spans import from_readable_span
-from otel_stall.testing import RecordedProvider
-
-processor = StallSpanProcessor(StallConfig())
-recorded = RecordedProvider(processor)
-held = threading.Event()
-
-def hold():
-    with processor._judge._lock:
-        held.set()
-        threading.Event().wait(30)
-
-threading.Thread(target=hold, daemon=True).start()
-held.wait()
-child = os.fork()
-if child == 0:
-    recorded.tool("read_file", {"path": "a"}, "text")
-    print([verdict.get("stall.step") for verdict in recorded.verdicts()], flush=True)
-    os._exit(0)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"""
