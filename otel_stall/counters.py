@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from otel_stall.config import DetectionConfig
-from otel_stall.ledger import NEVER, Recurrence
+from otel_stall.facts import NEVER, Recurrence
 from otel_stall.observations import Effect, Step
 from otel_stall.reasons import CLEAR, RELIEVE, TABLE, Reason
 from otel_stall.verdicts import Gain

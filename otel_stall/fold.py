@@ -12,9 +12,11 @@ from dataclasses import replace
 from otel_stall.config import StallConfig
 from otel_stall.conversations import Lane, Turn
 from otel_stall.counters import Counters, advance, after_user_turn, reacquire, repeat_text
+from otel_stall.facts import Facts, facts_of
 from otel_stall.fingerprints import combine
 from otel_stall.gains import reason_of
-from otel_stall.ledger import Facts, Ledger, facts_of, learn
+from otel_stall.learning import learn
+from otel_stall.ledger import Ledger
 from otel_stall.loops import InputSide, LoopRun, extend_loop, go_round, observe_inputs
 from otel_stall.milestones import declared_milestone, milestone_of
 from otel_stall.observations import (

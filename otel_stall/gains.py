@@ -11,7 +11,7 @@ from collections.abc import Callable
 from otel_stall.calls import Capture
 from otel_stall.config import DetectionConfig
 from otel_stall.counters import Counters
-from otel_stall.ledger import Facts
+from otel_stall.facts import Facts
 from otel_stall.observations import Effect, Step
 from otel_stall.reasons import Reason
 

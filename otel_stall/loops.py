@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from otel_stall.config import DetectionConfig
-from otel_stall.ledger import Facts, pair_of
+from otel_stall.facts import Facts
+from otel_stall.ledger import pair_of
 from otel_stall.observations import Effect, Step
 from otel_stall.reasons import TABLE, Reason
 from otel_stall.verdicts import Gain, InputTiers

@@ -8,7 +8,7 @@ import pytest
 
 from otel_stall.config import DetectionConfig
 from otel_stall.counters import Counters, advance, after_user_turn, reacquire
-from otel_stall.ledger import Recurrence
+from otel_stall.facts import Recurrence
 from otel_stall.observations import Effect, Signs, Step, Writing
 from otel_stall.reasons import TABLE, Reason
 from otel_stall.verdicts import Gain

@@ -9,7 +9,9 @@ from acts import bash, call, edit, green, hinted, numbered, read, red, search, w
 
 from otel_stall.calls import Capture, Content, ToolCall
 from otel_stall.config import BoundsConfig, DetectionConfig
-from otel_stall.ledger import Facts, Ledger, facts_of, learn
+from otel_stall.facts import Facts, facts_of
+from otel_stall.learning import learn
+from otel_stall.ledger import Ledger
 from otel_stall.steps import step
 
 RULES, BOUNDS = DetectionConfig(), BoundsConfig()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from otel_stall.config import DetectionConfig
-from otel_stall.ledger import Facts
+from otel_stall.facts import Facts
 from otel_stall.loops import InputSide, LoopRun, extend_loop, go_round, observe_inputs
 from otel_stall.observations import Effect, Step
 from otel_stall.reasons import Reason
