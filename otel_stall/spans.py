@@ -15,13 +15,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
 
-__all__ = ["EMPTY", "EventView", "SpanView", "Status", "from_readable_span"]
+__all__ = ["EMPTY", "CutText", "EventView", "SpanView", "Status", "from_readable_span"]
 
 EMPTY: Mapping[str, object] = MappingProxyType({})
 
 
 def _empty() -> Mapping[str, object]:
     return EMPTY  # a factory, because dataclasses of Python 3.11 refuse a mapping proxy as default
+
+
+class CutText(str):
+    """Text that lost its end to a length limit after it was emitted: known in part, so equal to nothing.
+
+    A reader that knows the limit of where it reads from marks values so; for everything else it is text.
+    """
+
+    __slots__ = ()
 
 
 class Status(Enum):

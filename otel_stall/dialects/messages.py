@@ -12,6 +12,7 @@ from typing import Final
 
 from otel_stall.dialects.payloads import parse_json
 from otel_stall.dialects.sightings import Sighting, plain_text
+from otel_stall.spans import CutText
 
 __all__ = ["Said", "event_input", "event_output", "flattened", "people_speaking", "said"]
 
@@ -51,6 +52,8 @@ def people_speaking(value: object) -> int | None:
 
 def said(value: object) -> Said:
     """Return what the assistant says in an output, be it text, one message, or a list of messages or parts."""
+    if isinstance(value, CutText):
+        return Said()
     if isinstance(value, (str, bytes)):
         text = plain_text(value)
         parsed = parse_json(text)
@@ -120,7 +123,7 @@ def _put(message: dict[str, object], field: str, value: object) -> None:
     elif field == "content" or (field.startswith("contents.") and field.endswith(".text")):
         body = message.setdefault("content", [])
         if isinstance(body, list):
-            body.append({"type": "text", "text": value})
+            body.append({"type": "text", "text": "" if isinstance(value, CutText) else value})
     elif field.startswith("tool_calls."):
         message["tool_calls"] = True
     elif field.startswith("contents."):

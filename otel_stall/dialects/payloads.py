@@ -13,6 +13,7 @@ from typing import Final
 
 from otel_stall.calls import Capture, Content
 from otel_stall.dialects.sightings import plain_text
+from otel_stall.spans import CutText
 
 __all__ = ["PARSE_LIMIT", "is_marker", "literal_at", "parse", "parse_json"]
 
@@ -38,11 +39,13 @@ _BRACKETS: Final = {"(": "[", ")": "]"}
 def parse(value: object, limit: int = PARSE_LIMIT) -> Content:
     """Return the value as mappings, lists and scalars, and whether all of it was captured.
 
-    JSON text that was cut by a length limit is `TRUNCATED` and keeps its text; a marker that stands for
-    removed content makes the whole `REDACTED`.
+    JSON text that was cut by a length limit, and text known to have been, is `TRUNCATED` and keeps its text;
+    a marker that stands for removed content makes the whole `REDACTED`.
     """
     if value is None:
         return Content()
+    if isinstance(value, CutText):
+        return Content(plain_text(value), Capture.TRUNCATED)
     if not isinstance(value, (str, bytes)):
         plain = _plain(value)
         return Content(plain, Capture.REDACTED if _redacted(plain) else Capture.CAPTURED)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from otel_stall.errors import DecodeError
 from otel_stall.otlp import Signal, signal_of, views
-from otel_stall.readers.formats import FORMATS, Format, requests
+from otel_stall.readers.formats import FORMATS, Format, named, requests
 from otel_stall.readers.framing import Frame, frames
 from otel_stall.readers.problems import Problem, Problems
 from otel_stall.readers.sources import STDIN, Readable, Source, files, opened
@@ -54,43 +54,65 @@ class Record:
         return protobuf.to_json(self.request)
 
 
-def read_paths(paths: Iterable[Source], *, problems: Problems, stdin: Readable | None = None) -> Iterator[SpanView]:
+def read_paths(
+    paths: Iterable[Source], *, problems: Problems, stdin: Readable | None = None, name: str = ""
+) -> Iterator[SpanView]:
     """Yield the spans of files, folders (their files in name order) and "-", in the order of the input.
 
-    Log and metric requests are recognised, counted in `problems.requests` and passed over. Never raises on
-    content or on unreadable files.
+    Log and metric requests are recognised, counted in `problems.requests` and passed over. `name` is that of
+    the one format to read, "" to tell it by the content. Never raises on content or on unreadable files.
     """
-    for record in records(paths, problems=problems, stdin=stdin):
+    for record in records(paths, problems=problems, stdin=stdin, name=name):
         yield from record.views(problems)
 
 
-def records(paths: Iterable[Source], *, problems: Problems, stdin: Readable | None = None) -> Iterator[Record]:
+def records(
+    paths: Iterable[Source], *, problems: Problems, stdin: Readable | None = None, name: str = ""
+) -> Iterator[Record]:
     """Yield the trace requests of the same input, one at a time."""
+    named(name)
     for source in files(paths, problems):
         try:
             with opened(source, stdin) as (head, stream):
                 for frame in frames(head, stream, str(source), problems):
-                    yield from _records(frame, str(source), problems)
+                    yield from _records(frame, str(source), problems, name)
         except OSError as error:
             problems.add(str(source), None, f"cannot be read: {error.strerror or type(error).__name__}")
 
 
-def _records(frame: Frame, source: str, problems: Problems) -> Iterator[Record]:
+def _records(frame: Frame, source: str, problems: Problems, name: str) -> Iterator[Record]:
     report = problems.at(source, frame.line)
-    if frame.message is not None:
-        from otel_stall.otlp import protobuf
-
-        try:
-            signal, message = protobuf.decode(frame.message)
-        except DecodeError as error:
-            report(str(error))
+    try:
+        if frame.message is not None:
+            yield from _decoded(frame.message, source, problems, name)
             return
-        problems.requests[signal] += 1
-        if message is not None:
-            yield Record(source, frame.line, message)
+        for request in requests(frame.value, report, name):
+            signal = signal_of(request) or Signal.TRACES
+            problems.requests[signal] += 1
+            if signal is Signal.TRACES:
+                yield Record(source, frame.line, request)
+    except RecursionError:
+        report("nested too deeply")
+
+
+def _decoded(message: bytes, source: str, problems: Problems, name: str) -> Iterator[Record]:
+    """Yield a protobuf message as a record; a format that changes what it reads gets it as OTLP/JSON."""
+    from otel_stall.otlp import protobuf
+
+    report = problems.at(source, None)
+    if name and not named(name)[0].protobuf:
+        report(f"not {named(name)[0].title}: OTLP protobuf")
         return
-    for request in requests(frame.value, report):
-        signal = signal_of(request) or Signal.TRACES
-        problems.requests[signal] += 1
-        if signal is Signal.TRACES:
-            yield Record(source, frame.line, request)
+    try:
+        signal, decoded = protobuf.decode(message)
+    except DecodeError as error:
+        report(str(error))
+        return
+    problems.requests[signal] += 1
+    if decoded is None:
+        return
+    if name in ("", "otlp"):
+        yield Record(source, None, decoded)
+    else:
+        for request in requests(protobuf.to_json(decoded), report, name):
+            yield Record(source, None, request)
