@@ -30,8 +30,20 @@ NOTHING_READ = 1
 WRONG_USAGE = 2
 """Exit status for a wrong option or setting."""
 _INTERRUPTED = 130
+FORMATS = ("otlp", "jaeger", "tempo", "phoenix", "cloudwatch", "trail", "sdk")
+"""Names of the formats that can be read; the same as in `readers`, which is imported only when a command runs."""
 STDIN = "-"
 """Path that stands for standard input."""
+
+
+_from = click.option(
+    "--from",
+    "origin",
+    type=click.Choice(FORMATS),
+    default=None,
+    show_default="told by the content",
+    help="Read everything as this format.",
+)
 
 
 @click.group(name="otel-stall", context_settings={"help_option_names": ["-h", "--help"]})
@@ -61,6 +73,7 @@ def commands() -> None:
 )
 @click.option("--baseline", type=click.Path(path_type=Path), help="What is normal, a file that calibrate wrote.")
 @click.option("--credit", is_flag=True, help="How directly each segment led to its milestone, in text and json.")
+@_from
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 def analyze(
     form: str,
@@ -69,12 +82,14 @@ def analyze(
     config_path: Path | None,
     baseline: Path | None,
     credit: bool,
+    origin: str | None,
     paths: Sequence[str],
 ) -> int:
     """Say which conversations in exported traces stalled, where, and why.
 
-    PATH is a file, a folder or "-" for standard input: OTLP as JSON lines or protobuf, or spans as the
-    Python SDK prints them; gzip and Zstandard are recognised. Exit status 1 if nothing could be read.
+    PATH is a file, a folder or "-" for standard input: OTLP as JSON lines or protobuf, traces as Jaeger,
+    Tempo, Phoenix or CloudWatch give them out or as the TRAIL benchmark has them, or spans as the Python
+    SDK prints them; gzip and Zstandard are recognised. Exit status 1 if nothing could be read.
     """
     from otel_stall.readers import Problems
 
@@ -83,7 +98,7 @@ def analyze(
     config = _config(config_path, baseline)
     with _repeatable(paths, form) as stdin, _opened(output) as out:
         try:
-            _FORMS[form](_Run(tuple(paths), config, problems, stdin, out, steps, credit))
+            _FORMS[form](_Run(tuple(paths), config, problems, stdin, out, steps, credit, origin or ""))
             out.flush()
         except BrokenPipeError:
             _discard_output()
@@ -100,6 +115,7 @@ class _Run:
     out: TextIO
     steps: bool
     credit: bool
+    origin: str
 
     def credits(self) -> Credits | None:
         """Return how credit is shown, None where it was not asked for."""
@@ -136,7 +152,7 @@ def _otlp(run: _Run) -> None:
     analyze(_views(run), run.config, each=verdicts.take)
     if STDIN in run.paths:
         run.stdin.seek(0)
-    again = records(run.paths, problems=Problems(), stdin=run.stdin)
+    again = records(run.paths, problems=Problems(), stdin=run.stdin, name=run.origin)
     run.out.writelines(lines(again, verdicts))
 
 
@@ -147,7 +163,7 @@ def _views(run: _Run) -> Iterator[SpanView]:
     """Yield the spans of the input, with a count on the terminal while they are read."""
     from otel_stall.readers import read_paths
 
-    views = read_paths(run.paths, problems=run.problems, stdin=run.stdin)
+    views = read_paths(run.paths, problems=run.problems, stdin=run.stdin, name=run.origin)
     return _counted(views) if sys.stderr.isatty() else views
 
 
@@ -223,8 +239,9 @@ def _say(problems: Problems, *, listed: bool) -> int:
     show_default=True,
     help="File the baseline is written to.",
 )
+@_from
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-def calibrate(outcomes: Path | None, output: Path, paths: Sequence[str]) -> int:
+def calibrate(outcomes: Path | None, output: Path, origin: str | None, paths: Sequence[str]) -> int:
     """Learn from runs that went well how many steps without a milestone are normal.
 
     PATH is what `analyze` reads; outcome and task of a run are stall.run.outcome, stall.task.id and
@@ -240,7 +257,8 @@ def calibrate(outcomes: Path | None, output: Path, paths: Sequence[str]) -> int:
     labels = read_labels(outcomes) if outcomes else {}
     problems, config = Problems(), _config(None)
     with _repeatable(paths, "text") as stdin:
-        found = analyze(_views(_Run(tuple(paths), config, problems, stdin, sys.stdout, False, False)), config)
+        run = _Run(tuple(paths), config, problems, stdin, sys.stdout, False, False, origin or "")
+        found = analyze(_views(run), config)
     if status := _say(problems, listed=True):
         return status
     runs = [run for lane in found.conversations for run in lane.runs]
@@ -256,8 +274,9 @@ def calibrate(outcomes: Path | None, output: Path, paths: Sequence[str]) -> int:
 
 @commands.command()
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@_from
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-def doctor(form: str, paths: Sequence[str]) -> int:
+def doctor(form: str, origin: str | None, paths: Sequence[str]) -> int:
     """Say whether traces can be judged, and what to switch on where they cannot.
 
     PATH is what `analyze` reads. Which spans are tool calls, which were left out and why, and how many
@@ -269,7 +288,7 @@ def doctor(form: str, paths: Sequence[str]) -> int:
 
     _check(None, paths)
     problems = Problems()
-    views = read_paths(paths, problems=problems, stdin=sys.stdin.buffer)
+    views = read_paths(paths, problems=problems, stdin=sys.stdin.buffer, name=origin or "")
     found = examine(_counted(views) if sys.stderr.isatty() else views)
     _print((document if form == "json" else render)(found, problems))
     return _say(problems, listed=form == "json" or not sys.stdout.isatty())
