@@ -21,33 +21,37 @@ class Breaker:
 
     Times are given by the caller, in seconds of one monotonic clock. Threads may call it at the same
     time without a lock: the worst that can happen is that one overrun is counted twice or not at all.
-    `trips` counts how often it opened, which is logged the first time.
+    `trips` counts how often it opened, which is logged the first time. `open` may be looked at in place of
+    `lets_pass`, which asks for the time: False says that no span is to pass.
     """
 
     def __init__(self, budget_seconds: float) -> None:
-        self._budget = budget_seconds or float("inf")
+        self.budget = budget_seconds or float("inf")
+        self.open = False
         self._overruns: deque[float] = deque(maxlen=OVERRUNS)
         self._open_until = float("-inf")
         self.trips = 0
 
     def lets_pass(self, now: float) -> bool:
         """Return whether a hook that begins now is to pass the span on untouched."""
-        return now < self._open_until
+        self.open = now < self._open_until
+        return self.open
 
     def ran(self, began: float, ended: float) -> None:
         """Take note of a hook that ran."""
-        if ended - began <= self._budget:
+        if ended - began <= self.budget:
             return
         self._overruns.append(ended)
         if len(self._overruns) == OVERRUNS and ended - self._overruns[0] <= WINDOW_SECONDS:
             self._overruns.clear()
             self._open_until = ended + WINDOW_SECONDS
+            self.open = True
             self.trips += 1
             if self.trips == 1:
                 _LOG.warning(
                     "judging a span took longer than %g s for %d times within %g s; spans pass untouched for %g s, "
                     "now and whenever this happens again (hook_seconds sets the budget)",
-                    self._budget,
+                    self.budget,
                     OVERRUNS,
                     WINDOW_SECONDS,
                     WINDOW_SECONDS,

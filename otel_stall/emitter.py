@@ -48,7 +48,7 @@ class Emitter:
     def __init__(
         self,
         config: StallConfig,
-        take_census: Callable[[], Census],
+        take_census: Callable[[], Census | None],
         providers: Providers,
         *,
         clock: Callable[[], float] = time.monotonic,

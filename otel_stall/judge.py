@@ -30,19 +30,23 @@ class Judgement(NamedTuple):
 
 
 class Census(NamedTuple):
-    """How many conversations are known and how many of them are inside a stall; what fell out; what came late."""
+    """How many conversations are known, and how many of them are inside a stall; what fell out, came late or was
+    passed untouched so far.
+    """
 
     conversations: int = 0
     active: int = 0
     evictions: int = 0
     late_steps: int = 0
+    skipped: int = 0
 
 
 class Judge:
     """Leads readings through lineage, doubles and monitor, on any thread.
 
-    No method waits longer than `wait_seconds` for another thread. A span that comes at a bad time is left
-    out and counted in `skipped`. The agent's open span is told of each verdict. What the monitor raises comes through.
+    No method waits longer than `wait_seconds` for another thread. The end of a span that comes at a bad
+    time is left out and counted in `skipped`. The agent's open span is told of each verdict. What the
+    monitor raises comes through.
     """
 
     def __init__(self, monitor: Monitor, *, wait_seconds: float = 1.0) -> None:
@@ -86,6 +90,7 @@ class Judge:
         """
         untouched = [Judgement(reading) for reading in readings]
         if not self._acquire():
+            self.skipped += len(readings)
             return untouched
         try:
             # The garbage collector can end a span of this very thread in the middle of the fold.
@@ -106,10 +111,10 @@ class Judge:
         """Return whether a span was seen at its start or end and is remembered; takes no lock."""
         return self._lineage.knows(trace_id, span_id)
 
-    def census(self) -> Census:
-        """Return the figures of now; zeros where another thread was in the way for too long."""
+    def census(self) -> Census | None:
+        """Return the figures of now, None where another thread was in the way for too long."""
         if not self._acquire():
-            return Census()
+            return None
         try:
             lanes = list(self.monitor.lanes)
             evicted, late = self.monitor.lanes.evicted, self.monitor.late_steps
@@ -117,13 +122,10 @@ class Judge:
             self._lock.release()
         known = {conversation for (conversation, _), _ in lanes}
         active = {conversation for (conversation, _), lane in lanes if lane.open is not None}
-        return Census(len(known), len(active), evicted, late)
+        return Census(len(known), len(active), evicted, late, self.skipped)
 
     def _acquire(self) -> bool:
-        if self._lock.acquire(timeout=self._wait):
-            return True
-        self.skipped += 1
-        return False
+        return self._lock.acquire(timeout=self._wait)
 
     def _judge(self, reading: Reading) -> Judgement:
         ours = not reading.judged and (reading.record is not None or bool(reading.marks))

@@ -29,7 +29,7 @@ _PROCESSOR_SECONDS: Final = (0.00002, 0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.
 _STALLS: Final = 10_000
 
 Attributes = dict[str, str | int | bool]
-TakeCensus = Callable[[], Census]
+TakeCensus = Callable[[], Census | None]
 
 
 class StallMetrics(Protocol):
@@ -44,9 +44,6 @@ class StallMetrics(Protocol):
     def failed(self) -> None:
         """Record an internal error."""
 
-    def skipped(self) -> None:
-        """Record a span passed untouched to keep the host from waiting."""
-
 
 class NoOpStallMetrics:
     """Records nothing."""
@@ -58,9 +55,6 @@ class NoOpStallMetrics:
         """Record nothing."""
 
     def failed(self) -> None:
-        """Record nothing."""
-
-    def skipped(self) -> None:
         """Record nothing."""
 
 
@@ -81,7 +75,6 @@ class OTelStallMetrics:
         self._durations = _histogram(meter, names.METRIC_DURATION, _SEGMENT_STEPS)
         self._seconds = _histogram(meter, names.METRIC_PROCESSOR_DURATION, _PROCESSOR_SECONDS)
         self._errors = _counter(meter, names.METRIC_PROCESSOR_ERRORS)
-        self._skipped = _counter(meter, names.METRIC_PROCESSOR_SKIPPED)
         _observe(meter, take_census)
 
     def judged(self, judged: Judged, task_class: str = "") -> None:
@@ -112,10 +105,6 @@ class OTelStallMetrics:
     def failed(self) -> None:
         """Count an internal error."""
         self._errors.add(1)
-
-    def skipped(self) -> None:
-        """Count a span passed untouched."""
-        self._skipped.add(1)
 
     def _whose(self, agent: str, task_class: str) -> Attributes:
         whose: Attributes = {AGENT: self._agents(agent)} if agent else {}
@@ -199,6 +188,7 @@ def _observe(meter: Meter, take_census: TakeCensus) -> None:
     counters: tuple[tuple[str, Callable[[Census], int]], ...] = (
         (names.METRIC_EVICTIONS, lambda census: census.evictions),
         (names.METRIC_LATE_STEPS, lambda census: census.late_steps),
+        (names.METRIC_PROCESSOR_SKIPPED, lambda census: census.skipped),
     )
     for name, figure in gauges:
         meter.create_observable_gauge(name, [_callback(take, figure)], _UNITS[name], _MEANINGS[name])

@@ -23,7 +23,7 @@ from otel_stall.dialects.identities import CONVERSATIONS
 from otel_stall.dialects.readings import KNOWN
 from otel_stall.emission import CONVERSATION, Value
 from otel_stall.emitter import Emitter, Providers
-from otel_stall.judge import HINTS, Judge
+from otel_stall.judge import HINTS, Census, Judge
 from otel_stall.lineage import Opening
 from otel_stall.monitor import Monitor
 from otel_stall.summaries import Summary
@@ -72,9 +72,7 @@ class StallSpanProcessor(SpanProcessor):
         self.monitor = monitor if monitor is not None else Monitor(self.config)
         self.closed = not self.config.enabled
         self._judge = Judge(self.monitor, wait_seconds=self.config.hook_seconds or _WAIT_SECONDS)
-        self._emitter = Emitter(
-            self.config, self._judge.census, Providers(logger_provider, meter_provider), clock=clock
-        )
+        self._emitter = Emitter(self.config, self._census, Providers(logger_provider, meter_provider), clock=clock)
         self._breaker = Breaker(self.config.hook_seconds)
         self._clock = clock
         self._touches = self.config.mode == "annotate"
@@ -107,7 +105,16 @@ class StallSpanProcessor(SpanProcessor):
 
     def on_end(self, span: ReadableSpan) -> None:
         """Judge the span here where a wrapping processor passes on no `_on_ending`."""
-        self._run(self._ended, span)
+        if self.closed:
+            return
+        try:
+            # An entry is None: this span was there in `_on_ending`.
+            if self._handled.pop(sdk.key_of(span), False) is None:
+                return
+        except Exception as error:
+            self._emitter.failed(error)
+            return
+        self._run(self._end, span)
 
     def shutdown(self) -> None:
         """Let all further spans pass untouched; may be called twice."""
@@ -131,14 +138,19 @@ class StallSpanProcessor(SpanProcessor):
                 judged = hook(*arguments)
             finally:
                 ended = self._clock()
-                self._breaker.ran(began, ended)
+                if ended - began > self._breaker.budget:
+                    self._breaker.ran(began, ended)
             if judged:
                 self._emitter.metrics.ran(ended - began)
         except Exception as error:
             self._emitter.failed(error)
 
+    def _census(self) -> Census | None:
+        census = self._judge.census()
+        return census._replace(skipped=self.skipped) if census is not None else None
+
     def _open(self, span: Span, parent_context: Context | None) -> bool:
-        if self._breaker.lets_pass(self._clock()):
+        if self._breaker.open and self._breaker.lets_pass(self._clock()):
             return False
         context = span.get_span_context()
         carried, hints = _carried(parent_context)
@@ -183,14 +195,9 @@ class StallSpanProcessor(SpanProcessor):
             self._handled.pop(next(iter(self._handled)), None)
         return self._end(span)
 
-    def _ended(self, span: ReadableSpan) -> bool:
-        # An entry is None: this span was there in `_on_ending`.
-        return self._handled.pop(sdk.key_of(span), False) is not None and self._end(span)
-
     def _end(self, span: ReadableSpan) -> bool:
-        if self._breaker.lets_pass(self._clock()):
+        if self._breaker.open and self._breaker.lets_pass(self._clock()):
             self._passed += 1
-            self._emitter.metrics.skipped()
             return False
         said = self._said_by_host(span)
         if not span.events and KNOWN.isdisjoint(said):
@@ -220,7 +227,7 @@ class StallSpanProcessor(SpanProcessor):
     def _said_by_host(self, span: ReadableSpan) -> Mapping[str, object]:
         """Return the span's attributes without the stamps: those say nothing that the lineage did not know."""
         held = sdk.attributes_of(span)
-        stamps = self._stamped.pop(sdk.key_of(span), None)
+        stamps = self._stamped.pop(sdk.key_of(span), None) if self._stamped else None
         if stamps is None:
             return held
         return {name: value for name, value in held.items() if name not in stamps or stamps[name] != value}
@@ -229,12 +236,13 @@ class StallSpanProcessor(SpanProcessor):
 class _OpenSpan:
     """An open span of the SDK, held weakly, that is read again only when it has more attributes than before."""
 
-    __slots__ = ("_size", "_span", "_summary")
+    __slots__ = ("_size", "_span", "_summary", "_written")
 
     def __init__(self, span: Span, *, told: bool) -> None:
         self._span = weakref.ref(span)
         self._size = 0
         self._summary = Summary() if told else None
+        self._written: dict[str, str | int | bool] = {}
 
     def changed(self) -> Reading | None:
         span = self._span()
@@ -252,8 +260,9 @@ class _OpenSpan:
             return
         for each in judged:
             self._summary = self._summary.after(each)
-        before = len(sdk.attributes_of(span))
-        sdk.write(span, self._summary.attributes())
+        summary, before = self._summary.attributes(), len(sdk.attributes_of(span))
+        if sdk.write(span, {name: value for name, value in summary.items() if self._written.get(name) != value}):
+            self._written = summary
         # What we write ourselves is no reason to read the span again.
         self._size += len(sdk.attributes_of(span)) - before
 

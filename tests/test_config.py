@@ -98,6 +98,22 @@ class TestEnvironment:
         expected = DetectionConfig(dry_notice=7, dry_replan=14)
         assert StallConfig.from_environ(environ) == StallConfig(detection=expected)
 
+    def test_options_come_before_all(self, tmp_path: Path) -> None:
+        """What code gives goes before a file, and this before variables; nested settings are joined."""
+        path = tmp_path / "stall.yaml"
+        path.write_text("preset: minimal\ndetection:\n  dry_notice: 7\n  dry_replan: 13\n", encoding="utf-8")
+        environ = {"OTEL_STALL_CONFIG": str(path), "OTEL_STALL_MODE": "events_only", "OTEL_STALL_PRESET": "full"}
+
+        found = StallConfig.from_environ(environ, {"detection": {"dry_notice": 9}, "stamp": False})
+
+        expected = DetectionConfig(dry_notice=9, dry_replan=13)
+        assert found == StallConfig(mode="events_only", preset="minimal", stamp=False, detection=expected)
+
+    @pytest.mark.parametrize(("text", "value"), [("true", True), ("0", False), ("no", False)])
+    def test_truth_values(self, text: str, value: bool) -> None:
+        """A switch that has three states is set by the usual words."""
+        assert StallConfig.from_environ({"OTEL_STALL_STAMP": text}).stamp is value
+
 
 class TestFile:
     @pytest.mark.parametrize("text", ["", "# nothing set\n", "{}"])

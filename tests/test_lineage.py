@@ -332,3 +332,50 @@ class TestBounds:
         first = [lineage.resolve(reading) for reading in readings]
         assert first == [lineage.resolve(reading) for reading in readings]
         assert all(whose.conversation and whose.lane for whose in first)
+
+
+class TestOpened:
+    def test_the_conversation_a_span_starts_in(self) -> None:
+        """What the context carries, else what the parent said or started in, else what the trace stands for."""
+        lineage = Lineage(100)
+
+        def opened(span_id: str, parent_id: str = "", carried: str = "", live: Asked | None = None) -> str:
+            return lineage.opened(Opening(TRACE, span_id, parent_id, 0, carried=carried, live=live or Asked()))
+
+        assert opened("root", live=Asked([span("root", conversation="c")])) == ""
+        assert opened("child", "root") == "c"
+        assert opened("grandchild", "child") == "c"
+        assert opened("carried", "root", "other") == "other"
+        assert opened("below", "carried") == "other"
+        lineage.ended(span("root", conversation="c"))
+        assert opened("orphan", "unknown") == "c"
+
+    def test_a_trace_of_two_conversations(self) -> None:
+        """A trace that named two stands for none."""
+        lineage = Lineage(100)
+        for conversation in ("c", "d"):
+            lineage.ended(span(conversation, conversation=conversation))
+        assert lineage.opened(Opening(TRACE, "orphan", "unknown", 0)) == ""
+
+    def test_spans_that_are_remembered(self) -> None:
+        """Open and ended ones."""
+        lineage = Lineage(100)
+        start(lineage, span("open"))
+        lineage.ended(span("ended"))
+        assert [lineage.knows(TRACE, each) for each in ("open", "ended", "unseen")] == [True, True, False]
+
+
+class TestAgentAbove:
+    def test_the_nearest_open_agent(self) -> None:
+        """Of nested agents the nearest; none once it has ended, and never one further up in its place."""
+        lineage = Lineage(100)
+        lead, coder = Asked([agent("l", "", "lead")]), Asked([agent("a", "l", "coder")])
+        start(lineage, agent("l", "", "lead"), live=lead)
+        start(lineage, agent("a", "l", "coder"), live=coder)
+        step = tool("t", "a")
+        lineage.ended(step)
+        assert lineage.agent_above(step) is coder
+        lineage.ended(agent("a", "l", "coder"))
+        assert lineage.agent_above(step) is None
+        assert lineage.agent_above(tool("u", "l")) is lead
+        assert lineage.agent_above(tool("v")) is None

@@ -61,6 +61,7 @@ class TestMetrics:
             "stall.conversations": 1,
             "stall.evictions": 0,
             "stall.late_steps": 0,
+            "stall.processor.skipped": 0,
             "stall.processor.duration": 4,
         }
 

@@ -154,6 +154,56 @@ class TestAnnotate:
         assert mine == list((plain.attributes or {}).items())
 
 
+class TestWrite:
+    def open_span(self, limits: SpanLimits | None = None) -> Span:
+        provider = TracerProvider(span_limits=limits, shutdown_on_exit=False)
+        span = provider.get_tracer("tests").start_span("open", attributes={"a": 1})
+        assert isinstance(span, Span)
+        return span
+
+    def test_an_open_span(self) -> None:
+        """An open span takes attributes, and new values of those it has."""
+        span = self.open_span(SpanLimits(max_span_attributes=2))
+        assert [sdk.write(span, {"stall.steps": number}) for number in (1, 2)] == [True, True]
+        assert span.attributes == {"a": 1, "stall.steps": 2}
+
+    def test_a_full_span(self) -> None:
+        """A span without room for all takes none, and drops nothing."""
+        span = self.open_span(SpanLimits(max_span_attributes=2))
+        assert not sdk.write(span, {"stall.steps": 1, "stall.detected": False})
+        assert (span.attributes, span.dropped_attributes) == ({"a": 1}, 0)
+
+    def test_an_ended_span(self, caplog: pytest.LogCaptureFixture) -> None:
+        """An ended span stays as it is, and the SDK has nothing to warn of."""
+        span = self.open_span()
+        span.end()
+        assert not sdk.write(span, {"stall.steps": 1})
+        assert (span.attributes, caplog.messages) == ({"a": 1}, [])
+
+
+class TestProcessorsOf:
+    def test_all_that_can_be_seen(self) -> None:
+        """Those of the provider and those inside wrappers, one that holds itself only so deep."""
+
+        class Wrapper(SpanProcessor):
+            def __init__(self, processor: SpanProcessor | None = None) -> None:
+                self.processor = processor or self
+
+        inner, endless = Annotating("on_end"), Wrapper()
+        provider = TracerProvider(shutdown_on_exit=False)
+        for each in (Wrapper(inner), endless):
+            provider.add_span_processor(each)
+        found = list(sdk.processors_of(provider))
+        assert inner in found
+        assert endless in found
+        assert len(found) < 20
+
+    @pytest.mark.parametrize("holder", [None, object(), "text"])
+    def test_what_holds_none(self, holder: object) -> None:
+        """Anything may be asked."""
+        assert list(sdk.processors_of(holder)) == []
+
+
 class TestView:
     def test_is_that_of_the_public_properties(self) -> None:
         """The cheap view equals the one made from the public properties alone."""
