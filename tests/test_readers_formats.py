@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,11 @@ class TestNames:
         views, problems = read(export(), name)
         assert views or all(problem.split(":")[0].count("not ") == 1 for problem in problems)
         assert views or problems
+
+    def test_the_page_says_how_to_get_each(self) -> None:
+        """docs/exports.md has a row for every name."""
+        page = (ROOT / "docs/exports.md").read_text(encoding="utf-8")
+        assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == list(cli.FORMATS)
 
     def test_an_unknown_name_is_refused(self) -> None:
         """A program that asks for a format that does not exist made a mistake."""
