@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import exports
 import pytest
 
 from otel_stall import __version__
@@ -228,6 +229,35 @@ class TestOptions:
     def test_version(self, capsys: pytest.CaptureFixture[str]) -> None:
         """--version says which version it is."""
         assert run(capsys, "--version") == (0, f"otel-stall, version {__version__}\n", "")
+
+
+class TestFrom:
+    def test_the_same_run_from_any_export(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """Told by the content or named, each export gives the report of the OTLP file."""
+        for name, data in (("otlp", exports.otlp()), ("jaeger", exports.jaeger()), ("tempo", exports.tempo())):
+            (tmp_path / f"{name}.json").write_text(json.dumps(data), encoding="utf-8")
+        wanted = run(capsys, "analyze", tmp_path / "otlp.json")
+        assert "1 of 1 conversation stalled: 1 loop." in wanted[1]
+        for name in ("jaeger", "tempo"):
+            assert run(capsys, "analyze", tmp_path / f"{name}.json") == wanted
+            assert run(capsys, "analyze", "--from", name, tmp_path / f"{name}.json") == wanted
+
+    def test_an_export_comes_back_as_otlp(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """Whatever the input was, `--format otlp` writes its spans in OTLP, with the verdicts on them."""
+        path = tmp_path / "trace.json"
+        path.write_text(json.dumps(exports.jaeger()), encoding="utf-8")
+        status, out, err = run(capsys, "analyze", "--from", "jaeger", "--format", "otlp", path)
+        steps = [span["attributes"] for span in spans_of(out) if "execute_tool" in span["name"]]
+        assert (status, err, len(steps)) == (0, "", 15)
+        assert all(any(pair["key"] == "stall.step" for pair in attributes) for attributes in steps)
+
+    @pytest.mark.parametrize("command", ["analyze", "doctor", "calibrate"])
+    def test_a_wrong_name_is_a_problem(self, command: str, traces: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """Status 1, and standard error says what the file is instead."""
+        status, _, err = run(capsys, command, "--from", "phoenix", traces)
+        assert status == 1
+        assert "not Phoenix spans: OTLP JSON" in err
+        assert err.endswith("otel-stall: nothing could be read\n")
 
 
 class TestExitStatus:
