@@ -29,7 +29,7 @@ from exports import (
     trail,
     verdicts,
 )
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from otel_stall import cli
@@ -148,12 +148,14 @@ values = st.recursive(
 
 
 class TestNothingRaises:
+    @settings(deadline=None)
     @given(values, st.sampled_from(("", *cli.FORMATS)))
     def test_any_json_of_the_formats_names(self, value: object, name: str) -> None:
         """JSON that uses the formats' own names in any wrong way raises nothing, whatever it is read as."""
         views, _ = read(value, name)
         assert all(view.trace_id and view.span_id for view in views)
 
+    @settings(deadline=None)
     @given(st.data(), st.sampled_from(sorted(EXPORTS)))
     def test_an_export_with_one_value_replaced(self, data: st.DataObject, export: str) -> None:
         """A real export in which any one place holds something else raises nothing."""
