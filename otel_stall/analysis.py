@@ -176,6 +176,8 @@ def _traces(views: Iterable[SpanView]) -> dict[str, dict[str, Reading]]:
     traces: dict[str, dict[str, Reading]] = {}
     for view in views:
         reading = dialects.read(view)
+        if reading.log and reading.record is None:
+            continue
         trace = traces.setdefault(reading.trace_id, {})
         other = trace.get(reading.span_id)
         trace[reading.span_id] = reading if other is None else max(other, reading, key=_fullness)
@@ -195,8 +197,8 @@ def _conversations(views: Iterable[SpanView]) -> tuple[int, dict[str, list[tuple
     """Return how many spans there are, and each conversation's readings in order, every call once."""
     traces = _traces(views)
     lineage = Lineage.of(sorted((r for trace in traces.values() for r in trace.values()), key=_order))
-    spans = sum(map(len, traces.values()))
-    once = sorted((r for trace in traces.values() for r in doubles.merge(trace.values())), key=_order)
+    spans = sum(not reading.log for trace in traces.values() for reading in trace.values())
+    once = sorted(doubles.merge(r for trace in traces.values() for r in trace.values()), key=_order)
     traces.clear()
     conversations: dict[str, list[tuple[Whose, Reading]]] = {}
     for reading in once:

@@ -131,6 +131,9 @@ EVENT_COMPACTED: Final = _register(
 END_REASON: Final = _register(
     "stall.end.reason", "string", "both", "Why a stall ended: gain, milestone, user_turn or run_boundary."
 )
+CONTEXT_INFERRED: Final = _register(
+    "stall.context.inferred", "bool", "both", "On stall.context_compacted: told by token counts, not by the host."
+)
 SEGMENT_LENGTH: Final = _register("stall.segment.length", "int", "both", "Steps between two verified milestones.")
 
 # Metrics. Agent and task class are attributes of most of them, capped in number; a conversation never is.

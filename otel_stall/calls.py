@@ -1,4 +1,4 @@
-"""What a dialect reads from one span: a tool call, a model turn or a compaction, with raw contents.
+"""What a dialect reads from one span or log record: a call, a model turn, a compaction, with raw contents.
 
 These values live only while one span is being read. `steps` turns them into observations that hold
 fingerprints alone; nothing in this module is ever kept, logged or exported.
@@ -9,7 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-__all__ = ["ABSENT", "Capture", "CompactionMark", "Content", "Hints", "ModelCall", "Reading", "ToolCall"]
+__all__ = [
+    "ABSENT",
+    "Capture",
+    "CompactionMark",
+    "Content",
+    "Hints",
+    "HostHint",
+    "HostMark",
+    "ModelCall",
+    "Reading",
+    "Record",
+    "ToolCall",
+    "UserMark",
+]
 
 
 class Capture(StrEnum):
@@ -61,7 +74,10 @@ class ToolCall:
     `failed` is True or False where the telemetry says so by status, error type, error attribute or the
     result's envelope, and None where it says nothing. `pending` calls wait for an approval or were
     interrupted to ask for one: they are no steps yet. `error_message` is what the exception or the span's
-    status says of a failure; many emitters leave the result out then.
+    status says of a failure; many emitters leave the result out then. A `denied` call was refused by a person
+    or a policy. A `part` completes the call of the span around it and is no call itself. `settled`: nothing
+    but `failed` tells how the call ended, whatever the result reads like. Where not `exit_tells`, an exit code
+    in the result makes no failure: the tool is a function that may return what it likes.
     """
 
     tool: str
@@ -74,6 +90,10 @@ class ToolCall:
     call_id: str = ""
     pending: bool = False
     hints: Hints = NO_HINTS
+    denied: bool = False
+    part: bool = False
+    settled: bool = False
+    exit_tells: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +102,7 @@ class ModelCall:
 
     `user_messages` counts the input messages in which a person speaks (tool results that travel under
     the user role are left out); None where the input was not recorded. Tokens are None where unknown.
+    `traced`: each call the turn asks for shows as a span or record of its own.
     """
 
     text: str = ""
@@ -90,15 +111,38 @@ class ModelCall:
     input_tokens: int | None = None
     output_tokens: int | None = None
     compacted: bool = False
+    traced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionMark:
-    """The host says that it compacted the context here; sizes in `unit`, None where not said."""
+    """The host says that it compacted the context here; the sizes are None where not said.
+
+    `certain`: the host compacts only where it has to, so that one which freed little was in vain, and no
+    window that slides with each request.
+    """
 
     source: str
     size_before: int | None = None
     size_after: int | None = None
+    certain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UserMark:
+    """A person spoke here."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostHint:
+    """A host's own sign of a stall, by its name, or else its digest of the whole work."""
+
+    sign: str = ""
+    digest: str = ""
+
+
+Record = ToolCall | ModelCall | CompactionMark | UserMark | HostHint
+"""What one span or log record can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +161,8 @@ class Reading:
     `conversation` and `agent` are what this span itself says ("" = nothing); `lineage` completes them
     from baggage, ancestors and the resource. `dialect` names the rule that recognised the span, and is
     "" for a span that is no tool call, model turn, compaction or agent invocation. `is_workflow`: `agent`
-    is only the name of a workflow, which stands for an agent where no agent is named below it.
+    is only the name of a workflow, which stands for an agent where no agent is named below it. `log`: a log
+    record, whose parent is the span it was written in. `turn` is the id of the user turn it belongs to.
     """
 
     trace_id: str
@@ -128,7 +173,7 @@ class Reading:
     end_ns: int
     scope: str = ""
     dialect: str = ""
-    record: ToolCall | ModelCall | CompactionMark | None = None
+    record: Record | None = None
     conversation: str = ""
     agent: str = ""
     agent_id: str = ""
@@ -143,3 +188,5 @@ class Reading:
     judged: bool = False
     sampled: bool = True
     marks: tuple[HostMark, ...] = field(default=())
+    log: bool = False
+    turn: str = ""

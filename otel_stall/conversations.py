@@ -20,7 +20,7 @@ from otel_stall.stalls import ClosedStall, OpenStall
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["SNAPSHOT_VERSION", "Lane", "LaneKey", "Lanes", "Turn"]
+__all__ = ["SNAPSHOT_VERSION", "Asked", "Corroboration", "Lane", "LaneKey", "Lanes", "Turn"]
 
 SNAPSHOT_VERSION = 1
 """Written into every snapshot; a newer one is refused."""
@@ -31,7 +31,12 @@ LaneKey = tuple[str, str]
 
 @dataclass(slots=True)
 class Turn:
-    """What the last model turn of a lane showed: its text, how often a person had spoken, whether compacted."""
+    """What the last model turn of a lane showed: its text, how often a person had spoken, whether compacted.
+
+    `peak_tokens` is the largest input since the last compaction, `small` how many turns in a row read less
+    than half of it. `compacted_by` is the signal of the last compaction, "" once a step followed it; `told`
+    says that the host has signals of its own.
+    """
 
     text: int | None = None
     user_messages: int | None = None
@@ -39,6 +44,28 @@ class Turn:
     compacted: bool = False
     calls: dict[str, int] = field(default_factory=dict)
     stepped: bool = True
+    peak_tokens: int = 0
+    small: int = 0
+    compacted_by: str = ""
+    told: bool = False
+
+
+@dataclass(slots=True)
+class Asked:
+    """Which call the model asked for: when the last turn that did began and ended, when the last call began."""
+
+    began_ns: int = 0
+    ended_ns: int = 0
+    call_ns: int = 0
+
+
+@dataclass(slots=True)
+class Corroboration:
+    """What the host itself says of a stall: its last sign with the step, and digests of the whole work."""
+
+    sign: str = ""
+    step: int = 0
+    works: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -63,6 +90,9 @@ class Lane:
     open: OpenStall | None = None
     closed: ClosedStall | None = None
     spans: dict[str, None] = field(default_factory=dict)
+    turns: list[str] = field(default_factory=list)
+    asked: Asked = field(default_factory=Asked)
+    host: Corroboration = field(default_factory=Corroboration)
 
     def dump(self) -> str:
         """Return the lane as JSON: equal lanes give equal texts, and `load` gives back an equal lane."""

@@ -10,7 +10,7 @@ from otel_stall.observations import Effect, Step
 from otel_stall.reasons import CLEAR, RELIEVE, TABLE, Reason
 from otel_stall.verdicts import Gain
 
-__all__ = ["Counters", "advance", "after_user_turn", "reacquire", "repeat_text"]
+__all__ = ["Counters", "advance", "after_user_turn", "idle_turn", "reacquire"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +185,11 @@ def _is_work(step: Step, reason: Reason) -> bool:
     return TABLE[reason].gain is Gain.STATE and not step.writing.aside and step.effect is not Effect.MESSAGE
 
 
-def repeat_text(before: Counters, config: DetectionConfig) -> Counters:
-    """Return the counters after a model turn that repeated its text: a step without gain and without number."""
+def idle_turn(before: Counters, reason: Reason, config: DetectionConfig) -> Counters:
+    """Return the counters after a model turn that came to nothing: a step without gain and without number."""
     number = max(before.step, 1)
     dry, dry_since = _moved(before.dry, before.dry_since, True, number)
-    score, waste_since = _score(before, Reason.REPEATED_TEXT, number, config)
+    score, waste_since = _score(before, reason, number, config)
     return replace(before, dry=dry, dry_since=dry_since, waste=score, waste_since=waste_since)
 
 

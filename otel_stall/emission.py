@@ -157,6 +157,8 @@ def _event(changed: Changed, whose: Mapping[str, Value]) -> Event:
         written |= _of_stall(changed.stall)
         if changed.stall.ended is not None:
             written[names.END_REASON] = changed.stall.ended.value
+    if changed.inferred:
+        written[names.CONTEXT_INFERRED] = True
     if changed.milestone is not None:
         written |= _of_milestone(changed.milestone)
     return Event(_NAMES[changed.change], _severity(changed), written)

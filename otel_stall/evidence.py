@@ -18,6 +18,8 @@ def evidence_of(scene: Scene, holding: tuple[Trigger, ...], entries: list[Entry]
     """Return what speaks for a stall, the strongest first: at most 8 sentences of at most 120 characters."""
     sentences = [_of_trigger(scene, trigger) for trigger in holding]
     sentences.append(_of_distance(scene))
+    if scene.host_sign:
+        sentences.append(f"the host says so, too: {scene.host_sign}")
     barren = [entry for entry in entries if TABLE[entry.reason].gain is Gain.NONE]
     for reason, count in Counter(entry.reason for entry in barren).most_common(2):
         sentences.append(f"{_times(count)} {TABLE[reason].sentence}")

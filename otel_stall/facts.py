@@ -11,6 +11,7 @@ from otel_stall.ledger import (
     Ledger,
     ResourceRecord,
     content_digest_of,
+    failing_work,
     green_work,
     mended,
     named_outcome,
@@ -96,7 +97,8 @@ def facts_of(step: Step, ledger: Ledger, config: DetectionConfig) -> Facts:
         pair_epoch=ledger.pairs.get(pair) if pair is not None else None,
         outcome_epoch=ledger.outcomes.get(named) if named is not None else None,
         exact_repeat=step.signature is not None and ledger.exact.get(step.signature) == step.exact,
-        failed_before=call is not None and call.failed_at == ledger.mutations,
+        failed_before=(call is not None and call.failed_at == ledger.mutations)
+        or failing_work(step, ledger) in ledger.states,
         unseen_lines=unseen,
         lines_epoch=lines_epoch,
         state=state,

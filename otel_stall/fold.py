@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from otel_stall.config import StallConfig
 from otel_stall.conversations import Lane, Turn
-from otel_stall.counters import Counters, advance, after_user_turn, reacquire, repeat_text
+from otel_stall.counters import Counters, advance, after_user_turn, idle_turn, reacquire
 from otel_stall.facts import Facts, facts_of
 from otel_stall.fingerprints import combine
 from otel_stall.gains import reason_of
@@ -21,7 +21,9 @@ from otel_stall.loops import InputSide, LoopRun, extend_loop, go_round, observe_
 from otel_stall.milestones import declared_milestone, milestone_of
 from otel_stall.observations import (
     Compaction,
+    GhostCall,
     HostMilestone,
+    HostSign,
     ModelTurn,
     Observation,
     RunBoundary,
@@ -50,7 +52,12 @@ def fold(lane: Lane, observation: Observation, config: StallConfig) -> Verdict |
         case ModelTurn():
             return _model_turn(lane, observation, config)
         case Compaction():
-            return _compaction(lane, config)
+            return _compaction(lane, observation, config)
+        case GhostCall():
+            lane.counters = idle_turn(lane.counters, Reason.GHOST_CALL, config.detection)
+            return _verdict(lane, config, Reason.GHOST_CALL)
+        case HostSign():
+            return _host_sign(lane, observation, config)
         case UserTurn():
             return _interrupted(lane, EndReason.USER_TURN)
         case RunBoundary():
@@ -76,7 +83,7 @@ def _step(lane: Lane, step: Step, config: StallConfig) -> Verdict | None:
     declared = declared_milestone(step, number, before.distance + 1)
     ledger.step = number
     learn(step, facts, ledger, config.bounds)
-    lane.turn.stepped = True
+    lane.turn.stepped, lane.turn.compacted_by = True, ""
     noted = tuple(Changed(Change.MILESTONE_REACHED, number, milestone=m) for m in (reached, declared) if m)
     strong = reached is not None and reached.evidence is Evidence.OBSERVED
     return _verdict(lane, config, reason, step=step, noted=noted, strong=strong)
@@ -128,7 +135,9 @@ def _model_turn(lane: Lane, seen: ModelTurn, config: StallConfig) -> Verdict | N
     spoke = _person_spoke(turn, seen) and not compacted
     repeats = seen.text is not None and seen.text == turn.text and not seen.calls_tools and not turn.stepped
     verdicts = [_interrupted(lane, EndReason.USER_TURN) if spoke else None]
-    verdicts.append(_compaction(lane, config) if compacted else None)
+    shrank = _shrank_for_good(lane, seen) and not compacted
+    if compacted or shrank:
+        verdicts.append(_compaction(lane, _INFERRED if shrank else _IN_TURN, config))
     verdicts.append(_repeated_text(lane, seen.text, config) if repeats and seen.text is not None else None)
     turn.compacted = seen.compacted
     turn.user_messages = seen.user_messages if seen.user_messages is not None else turn.user_messages
@@ -137,6 +146,29 @@ def _model_turn(lane: Lane, seen: ModelTurn, config: StallConfig) -> Verdict | N
         turn.text, turn.stepped = seen.text, False
     turn.calls.clear()
     return _joined(verdict for verdict in verdicts if verdict is not None)
+
+
+_IN_TURN = Compaction("model")
+_INFERRED = Compaction("tokens")
+_LARGE = 10_000
+"""Input tokens below which no host compacts; chosen, not measured."""
+_FOR_GOOD = 2
+
+
+def _shrank_for_good(lane: Lane, seen: ModelTurn) -> bool:
+    """Return whether a lane without any compaction signal read less than half of what it had, twice in a row.
+
+    A single drop is mostly a request beside the agent's own: a title, a summary, a sub-agent.
+    """
+    turn, tokens = lane.turn, seen.input_tokens
+    if tokens is None:
+        return False
+    turn.small = turn.small + 1 if tokens * 2 < turn.peak_tokens and turn.peak_tokens >= _LARGE else 0
+    shrank = turn.small >= _FOR_GOOD
+    if shrank:
+        turn.small, turn.peak_tokens = 0, tokens
+    turn.peak_tokens = max(turn.peak_tokens, tokens)
+    return shrank and not turn.told
 
 
 def _person_spoke(turn: Turn, seen: ModelTurn) -> bool:
@@ -152,17 +184,53 @@ def _shrunk(turn: Turn, seen: ModelTurn) -> bool:
 
 def _repeated_text(lane: Lane, text: int, config: StallConfig) -> Verdict:
     """A model turn that repeats its text and calls nothing is a step without gain and without number."""
-    lane.counters = repeat_text(lane.counters, config.detection)
+    lane.counters = idle_turn(lane.counters, Reason.REPEATED_TEXT, config.detection)
     lane.loop = go_round(lane.loop, combine("text", text), max(lane.counters.step, 1))
     return _verdict(lane, config, Reason.REPEATED_TEXT)
 
 
-def _compaction(lane: Lane, config: StallConfig) -> Verdict:
+def _compaction(lane: Lane, seen: Compaction, config: StallConfig) -> Verdict | None:
+    turn, inferred = lane.turn, seen is _INFERRED
+    if _said_again(turn.compacted_by, seen.source):
+        return None
+    turn.compacted_by, turn.told = seen.source, turn.told or not inferred
     lane.ledger.epoch += 1
     lane.inputs = replace(lane.inputs, compactions=lane.inputs.compactions + 1)
-    lane.counters = replace(lane.counters, idle_compactions=lane.counters.idle_compactions + 1)
-    changed = Changed(Change.CONTEXT_COMPACTED, lane.counters.step)
+    # One that frees nothing comes again at once: two of them are as much as three others.
+    more = 2 if seen.futile else 1
+    lane.counters = replace(lane.counters, idle_compactions=lane.counters.idle_compactions + more)
+    changed = Changed(Change.CONTEXT_COMPACTED, lane.counters.step, inferred=inferred)
     return _verdict(lane, config, Reason.OUTCOME_UNKNOWN, noted=(changed,))
+
+
+def _said_again(before: str, source: str) -> bool:
+    """Return whether a host tells of one compaction by a second signal of its own, as span and as record."""
+    return before != source and ":" in source and before.partition(":")[0] == source.partition(":")[0]
+
+
+_WORKS = 256
+_SIGN_STEPS = 20
+_BACK = "the work tree is back at a state it had before"
+
+
+def _host_sign(lane: Lane, seen: HostSign, config: StallConfig) -> Verdict | None:
+    """Take a host's sign as evidence: it opens no stall and closes none."""
+    host, sign = lane.host, seen.sign
+    if seen.work is not None:
+        earlier, last = host.works, host.works[-1:]
+        sign = _BACK if seen.work in earlier[:-1] and last != [seen.work] else ""
+        host.works = earlier if last == [seen.work] else [*earlier, seen.work][-_WORKS:]
+    if not sign:
+        return None
+    host.sign, host.step = sign[:_SIGN_CHARS], lane.counters.step
+    return _verdict(lane, config, Reason.OUTCOME_UNKNOWN) if lane.open is not None else None
+
+
+_SIGN_CHARS = 60
+
+
+def _sign_of(lane: Lane) -> str:
+    return lane.host.sign if lane.counters.step - lane.host.step <= _SIGN_STEPS else ""
 
 
 def _interrupted(lane: Lane, reason: EndReason) -> Verdict | None:
@@ -223,6 +291,7 @@ def _verdict(
         milestone=strong,
         stall_count=lane.stall_count,
         distance_limit=config.distance_limit(lane.agent, lane.task_class),
+        host_sign=_sign_of(lane),
     )
     lane.open, lane.closed, changed = decide(scene, lane.open, lane.closed, config.detection)
     if lane.open is not None:

@@ -58,6 +58,12 @@ def _waiting(step: Step, _f: Facts, counters: Counters, config: DetectionConfig)
     return Reason.WAITING if step.waits and counters.waits < config.waits else None
 
 
+def _denied(step: Step, facts: Facts, _c: Counters, _g: DetectionConfig) -> Reason | None:
+    if not step.denied:
+        return None
+    return Reason.DENIED_AGAIN if facts.error_count else Reason.DENIED_CALL
+
+
 def _unknown(step: Step, facts: Facts, _c: Counters, _g: DetectionConfig) -> Reason | None:
     if step.outcome is not None:
         return None
@@ -183,6 +189,7 @@ RULES: tuple[Rule, ...] = (
     _host_state,
     _infrastructure,
     _waiting,
+    _denied,
     _unknown,
     _thought,
     _note,

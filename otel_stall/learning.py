@@ -14,6 +14,7 @@ from otel_stall.ledger import (
     Ledger,
     ResourceRecord,
     content_digest_of,
+    failing_work,
     green_work,
     mended,
     named_outcome,
@@ -44,6 +45,7 @@ def learn(step: Step, facts: Facts, ledger: Ledger, bounds: BoundsConfig) -> Non
     for mapping, key in (
         (ledger.pairs, pair_of(step)),
         (ledger.outcomes, named_outcome(step)),
+        (ledger.states, failing_work(step, ledger)),
         (ledger.milestones, combine("milestone", step.hints.milestone) if step.hints.milestone else None),
     ):
         if key is not None:
@@ -82,6 +84,8 @@ def _learn_state(step: Step, facts: Facts, ledger: Ledger, bounds: BoundsConfig,
         if facts.state is not None:
             ledger.last_state = facts.state
             _first_seen(ledger, ledger.states, facts.state, bounds.calls)
+        else:
+            ledger.unknown_states += 1
     if step.resource is None:
         return
     record = ledger.resources.pop(step.resource, None) or ResourceRecord(0, [], 0)

@@ -65,6 +65,7 @@ class Ledger:
     step: int = 0
     mutations: int = 0
     last_state: int = 0
+    unknown_states: int = 0
     last_host_state: int = 0
     due: bool = True
     missing: int = 0
@@ -146,6 +147,16 @@ def mended(check: CheckOutcome, record: CheckRecord) -> int:
 def green_work(check: CheckOutcome, ledger: Ledger) -> int:
     """Return the digest of a check being green on the present state of the work: a milestone once."""
     return combine("green", check.identity, ledger.last_host_state or ledger.last_state)
+
+
+def failing_work(step: Step, ledger: Ledger) -> int | None:
+    """Return the digest of a call failing without a word on the present state of the work, None where unknown.
+
+    Where a host records no output of failures, the same call failing on the same state tells as much.
+    """
+    if step.outcome is not None or step.signature is None or not step.failed or not ledger.last_state:
+        return None
+    return combine("failing", step.signature, ledger.last_state, ledger.unknown_states)
 
 
 def content_digest_of(step: Step) -> int:

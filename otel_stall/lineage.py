@@ -19,6 +19,8 @@ from otel_stall.verdicts import Judged
 __all__ = ["Lineage", "Live", "Opening", "Renamed", "Whose"]
 
 MAIN: Final = "main"
+UNNAMED: Final = "unnamed"
+"""The conversation of log records that stand in no trace and name none."""
 
 GENERATIONS: Final = 32
 _HOPS: Final = 1_000
@@ -214,7 +216,11 @@ class Lineage:
             self._close(key, node, end_ns)
 
     def ended(self, reading: Reading) -> None:
-        """Complete a span by what it says at its end."""
+        """Complete a span by what it says at its end; a log record only names its trace's conversation."""
+        if reading.log:
+            if reading.conversation:
+                self._said(reading.trace_id, reading.conversation[:_ID_CHARS])
+            return
         key = (reading.trace_id, reading.span_id)
         node = self._open.pop(key, None) or self._ended.pop(key, None) or _of(reading)
         self._close(key, node, reading.end_ns)
@@ -290,6 +296,8 @@ class Lineage:
             return known, False
         if reading.resource_conversation:
             return reading.resource_conversation[:_ID_CHARS], False
+        if not node.trace_id:
+            return UNNAMED, True
         trace = self._trace(node.trace_id)
         if trace.conversation and not trace.mixed:
             return trace.conversation, False
@@ -310,6 +318,8 @@ class Lineage:
 
     def _said(self, trace_id: str, conversation: str) -> None:
         """Let an id stand for the whole trace, until the trace names a second one."""
+        if not trace_id:
+            return
         trace = self._trace(trace_id)
         if trace.conversation:
             trace.mixed = trace.mixed or trace.conversation != conversation

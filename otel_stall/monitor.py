@@ -8,8 +8,9 @@ from otel_stall.calls import Reading, ToolCall
 from otel_stall.config import StallConfig
 from otel_stall.conversations import Lane, Lanes
 from otel_stall.fold import fold
-from otel_stall.observations import Compaction, HostMilestone, Observation, RunBoundary
+from otel_stall.observations import Compaction, HostMilestone, Observation
 from otel_stall.steps import observation
+from otel_stall.turns import with_boundaries
 from otel_stall.verdicts import Judged
 
 __all__ = ["Monitor"]
@@ -54,7 +55,7 @@ class Monitor:
         _remember(state, reading)
         self._admit(state, reading, agent, step=isinstance(reading.record, ToolCall))
         judged = []
-        for one in _with_boundary(state, reading, listed):
+        for one in with_boundaries(state, reading, listed):
             verdict = fold(state, one, self.config)
             if verdict is None:
                 continue
@@ -114,15 +115,6 @@ def _observations(reading: Reading, observed: Observation | None) -> Iterator[Ob
         yield HostMilestone(mark.milestone, mark.evidence)
     if observed is not None:
         yield observed
-
-
-def _with_boundary(state: Lane, reading: Reading, listed: list[Observation]) -> Iterator[Observation]:
-    """Put a run boundary first where the reading names another run; roots end last and start none."""
-    if reading.run_id and not reading.is_agent and reading.run_id != state.run_id:
-        if state.run_id:
-            yield RunBoundary(reading.run_id)
-        state.run_id = reading.run_id
-    yield from listed
 
 
 def _span_of(reading: Reading) -> str:

@@ -15,7 +15,9 @@ __all__ = [
     "CheckOutcome",
     "Compaction",
     "Effect",
+    "GhostCall",
     "HostMilestone",
+    "HostSign",
     "ModelTurn",
     "Observation",
     "RunBoundary",
@@ -130,6 +132,7 @@ class Step:
     result as it was. `failed` and `empty` are read from telemetry and text. `mutates` says that the
     call changes state by its nature. `query` holds the words of the question; `asked` and `words` the word
     trigrams of question and result, for retrieval tools only. `window` is the range of lines a read asks for, from 1.
+    `denied`: a person or a policy refused the call.
     """
 
     tool: str
@@ -160,6 +163,7 @@ class Step:
     pending: bool = False
     call_id: str = ""
     hints: Hints = NO_HINTS
+    denied: bool = False
 
     @property
     def may_mutate(self) -> bool:
@@ -175,7 +179,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class ModelTurn:
-    """One model inference; `text` is the digest of what the assistant said, None where it said nothing."""
+    """One model inference; `text` is the digest of what the assistant said, None where it said nothing.
+
+    `expects_call`: it asked for a tool, and its host lets every call it runs be seen.
+    """
 
     text: int | None = None
     calls_tools: bool = False
@@ -183,13 +190,28 @@ class ModelTurn:
     input_tokens: int | None = None
     output_tokens: int | None = None
     compacted: bool = False
+    expects_call: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """The context was compacted; `source` says which signal told."""
+    """The context was compacted; `source` says which signal told, `futile` that hardly anything was freed."""
 
     source: str
+    futile: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GhostCall:
+    """The model asked for a tool and the host ran none: it refused the call without a trace."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostSign:
+    """A host's own sign of a stall by its name, or the digest of the whole work: never a verdict by itself."""
+
+    sign: str = ""
+    work: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,4 +234,4 @@ class HostMilestone:
     evidence: str
 
 
-Observation = Step | ModelTurn | Compaction | UserTurn | RunBoundary | HostMilestone
+Observation = Step | ModelTurn | Compaction | GhostCall | HostSign | UserTurn | RunBoundary | HostMilestone

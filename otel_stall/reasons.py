@@ -35,6 +35,9 @@ class Reason(StrEnum):
     CHANGE_CONFIRMED = "change_confirmed"
     STILL_FAILING = "still_failing"
     STILL_GREEN = "still_green"
+    DENIED_CALL = "denied_call"
+    DENIED_AGAIN = "denied_again"
+    GHOST_CALL = "ghost_call"
     NOTE = "note"
     NEW_THOUGHT = "new_thought"
     REPEATED_THOUGHT = "repeated_thought"
@@ -129,6 +132,18 @@ TABLE: dict[Reason, Entry] = {
     ),
     Reason.STILL_GREEN: Entry(
         Gain.NONE, 1, "the check was green already", "`npm test` once more, with nothing changed since"
+    ),
+    Reason.DENIED_CALL: Entry(
+        Gain.NEUTRAL, 0.5, "a call that a person or a policy refused", "`rm -rf build`, and the user says no"
+    ),
+    Reason.DENIED_AGAIN: Entry(
+        Gain.NONE, 1, "a call of a kind that was refused before", "`rm -rf build` again after the user said no"
+    ),
+    Reason.GHOST_CALL: Entry(
+        Gain.NONE,
+        1,
+        "the model asked for a tool and the host ran none",
+        "an edit whose text is not in the file, which the host refuses without a trace",
     ),
     Reason.NOTE: Entry(
         Gain.NONE, 0.5, "a plan or note; statuses are no progress", "`TodoWrite`, an entry in `PROGRESS.md`"

@@ -59,3 +59,4 @@ class Scene:
     milestone: bool
     stall_count: int
     distance_limit: int
+    host_sign: str = ""

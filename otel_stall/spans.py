@@ -52,7 +52,10 @@ class EventView:
 
 @dataclass(frozen=True, slots=True)
 class SpanView:
-    """A finished span, whatever it came from; ids are lower-case hex, "" means none, times are epoch ns.
+    """A finished span or a log record; ids are lower-case hex, "" means none, times are epoch ns.
+
+    A log record (`log`) begins and ends at its time, its name is its event's, its parent the span it was
+    written in; its own id is made of what it holds, so that a record delivered twice has one id.
 
     Attribute values are those of the OTLP AnyValue: str, bool, int, float, bytes, None, sequences and
     mappings of these (the SDK hands out tuples where the host passed lists).
@@ -72,6 +75,8 @@ class SpanView:
     scope: str = ""
     resource: Mapping[str, object] = field(default_factory=_empty)
     sampled: bool = True
+    log: bool = False
+    body: object = None
 
 
 def from_readable_span(span: ReadableSpan) -> SpanView:

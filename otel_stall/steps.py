@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from otel_stall import commands, effects, outcomes
-from otel_stall.calls import Capture, CompactionMark, Content, ModelCall, Reading, ToolCall
+from otel_stall.calls import (
+    Capture,
+    CompactionMark,
+    Content,
+    HostHint,
+    ModelCall,
+    Reading,
+    ToolCall,
+    UserMark,
+)
 from otel_stall.checks import check_outcome
 from otel_stall.effects import Nature, argument
 from otel_stall.fingerprints import (
@@ -24,10 +33,12 @@ from otel_stall.observations import (
     CheckOutcome,
     Compaction,
     Effect,
+    HostSign,
     ModelTurn,
     Observation,
     Signs,
     Step,
+    UserTurn,
     Writing,
 )
 
@@ -35,6 +46,7 @@ __all__ = ["observation", "step"]
 
 _MAX_NAME = 120
 _SHORT = 300
+_DENIED = digest("denied")
 
 
 def observation(reading: Reading) -> Observation | None:
@@ -45,7 +57,11 @@ def observation(reading: Reading) -> Observation | None:
     if isinstance(record, ModelCall):
         return _model_turn(record)
     if isinstance(record, CompactionMark):
-        return Compaction(record.source) if _compacted(record) else None
+        return Compaction(record.source, futile=_futile(record)) if _compacted(record) else None
+    if isinstance(record, UserMark):
+        return UserTurn()
+    if isinstance(record, HostHint):
+        return HostSign(record.sign, digest(record.digest) if record.digest else None)
     return None
 
 
@@ -58,6 +74,7 @@ def _model_turn(call: ModelCall) -> ModelTurn:
         input_tokens=call.input_tokens,
         output_tokens=call.output_tokens,
         compacted=call.compacted,
+        expects_call=call.traced and call.calls_tools,
     )
 
 
@@ -66,9 +83,14 @@ def _compacted(mark: CompactionMark) -> bool:
 
     0.6 is the share of the context left from which re-reading is to be expected.
     """
-    if mark.size_before and mark.size_after is not None:
+    if mark.size_before and mark.size_after is not None and not mark.certain:
         return mark.size_after < 0.6 * mark.size_before
     return True
+
+
+def _futile(mark: CompactionMark) -> bool:
+    """Return whether a compaction freed less than a tenth: such a host compacts again at once."""
+    return bool(mark.size_before) and mark.size_after is not None and mark.size_after > 0.9 * (mark.size_before or 0)
 
 
 def step(call: ToolCall) -> Step:
@@ -80,6 +102,8 @@ def step(call: ToolCall) -> Step:
     failed = _failed(call, kind, text, exit_code)
     captured = result.capture is Capture.CAPTURED
     same, lines = outcome(text) if captured else (None, NO_LINES)
+    if call.denied:
+        same = _DENIED
     if captured and kind.effect is Effect.SEARCH:
         same = outcome_digest(unordered(text))
     empty = captured and not failed and outcomes.is_empty(text)
@@ -98,7 +122,7 @@ def step(call: ToolCall) -> Step:
         exit_code=exit_code,
         empty=empty,
         zero_length=captured and not text.strip(),
-        error=_error(text or call.error_message) if failed and (captured or call.error_message) else None,
+        error=_failure(call, text, captured=captured) if failed else None,
         lines=lines,
         check=_check(kind, call, text, failed=failed, exit_code=exit_code) if captured else None,
         resource=_resource(call, kind),
@@ -113,6 +137,7 @@ def step(call: ToolCall) -> Step:
         pending=call.pending,
         call_id=call.call_id[:_MAX_NAME],
         hints=call.hints,
+        denied=call.denied,
     )
 
 
@@ -150,10 +175,12 @@ def _exit_code(call: ToolCall, text: str) -> int | None:
 
 
 def _failed(call: ToolCall, kind: Nature, text: str, exit_code: int | None) -> bool:
+    if call.settled or not call.exit_tells:
+        exit_code = None
     if exit_code == 1 and kind.shell is not None and kind.effect is Effect.SEARCH and outcomes.is_empty(text):
         return False
-    if call.failed:
-        return True
+    if call.failed or call.settled:
+        return bool(call.failed)
     if exit_code:
         return not (exit_code == 1 and kind.effect is Effect.SEARCH and outcomes.is_empty(text))
     if exit_code == 0 and kind.shell is not None:
@@ -162,8 +189,13 @@ def _failed(call: ToolCall, kind: Nature, text: str, exit_code: int | None) -> b
     return bool(text) and not shows_contents and outcomes.says_failed(text, writes=kind.effect is Effect.WRITE)
 
 
-def _error(text: str) -> int:
-    return fold_error(outcomes.error_line(text))
+def _failure(call: ToolCall, text: str, *, captured: bool) -> int | None:
+    """Return the digest of what a failure says, None where it says nothing; all refusals of a call are one."""
+    if call.denied:
+        return _DENIED
+    if not captured and not call.error_message:
+        return None
+    return fold_error(outcomes.error_line(text or call.error_message))
 
 
 def _check(kind: Nature, call: ToolCall, text: str, *, failed: bool, exit_code: int | None) -> CheckOutcome | None:

@@ -146,12 +146,16 @@ class Stall:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """One change with what it is about: the stall or the milestone, and the step it happened at."""
+    """One change with what it is about: the stall or the milestone, and the step it happened at.
+
+    `inferred`: no signal of the host tells of it, token counts do.
+    """
 
     change: Change
     step: int
     stall: Stall | None = None
     milestone: Milestone | None = None
+    inferred: bool = False
 
 
 @dataclass(frozen=True, slots=True)

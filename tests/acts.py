@@ -76,9 +76,14 @@ def search(query: str, result: str) -> ToolCall:
     return call("web_search", {"query": query}, result)
 
 
-def said(text: str, user_messages: int | None = None, *, calls_tools: bool = False) -> ModelCall:
-    """Return a model turn."""
-    return ModelCall(text=text, user_messages=user_messages, calls_tools=calls_tools)
+def denied(command: str) -> ToolCall:
+    """Return a shell command that a person refused."""
+    return replace(bash(command, None, None), failed=True, denied=True)
+
+
+def said(text: str, user_messages: int | None = None, *, calls_tools: bool = False, traced: bool = False) -> ModelCall:
+    """Return a model turn; `traced`: its host lets every call be seen."""
+    return ModelCall(text=text, user_messages=user_messages, calls_tools=calls_tools, traced=traced)
 
 
 def compacted() -> CompactionMark:

@@ -121,8 +121,8 @@ class TestFormats:
             (tmp_path / name).write_bytes(line(name))
         assert read(tmp_path)[0] == ["a.json", "b/x.json", "c.json"]
 
-    def test_other_signals_are_counted_and_passed_over(self) -> None:
-        """Log and metric requests are no error, in JSON and in protobuf."""
+    def test_other_signals_are_no_error(self) -> None:
+        """Log requests are read and metric requests passed over, in JSON and in protobuf."""
         logs = LogsData()
         logs.resource_logs.add().scope_logs.add().log_records.add(time_unix_nano=1)
         lines = b'{"resourceLogs":[]}\n{"resourceMetrics":[]}\n' + line("a")
@@ -133,7 +133,7 @@ class TestFormats:
             {Signal.LOGS: 1, Signal.METRICS: 1, Signal.TRACES: 1},
         )
         names, problems = read("-", stdin=prefixed(logs.SerializeToString(), message("a")))
-        assert (names, problems.count, dict(problems.requests)) == (["a"], 0, {Signal.LOGS: 1, Signal.TRACES: 1})
+        assert (names, problems.count, dict(problems.requests)) == (["", "a"], 0, {Signal.LOGS: 1, Signal.TRACES: 1})
 
     def test_a_dump_without_spans_was_read(self) -> None:
         """A trace without spans is a trace: it counts as recognised."""

@@ -8,10 +8,10 @@ from otel_stall import attributes
 from otel_stall.calls import CompactionMark
 from otel_stall.dialects.identities import METADATA
 from otel_stall.dialects.payloads import parse_json
-from otel_stall.dialects.rules import Role
 from otel_stall.dialects.sightings import Sighting, first_value, label, number, truth
+from otel_stall.dialects.table import Role
 
-__all__ = ["COMPACTED", "COMPACTION_NAMES", "compaction_of", "model_sees_compacted"]
+__all__ = ["COMPACTED", "COMPACTION_NAMES", "compaction_of", "host_compaction", "model_sees_compacted"]
 
 COMPACTED: Final = "gen_ai.conversation.compacted"
 _COLLAPSED: Final = "pydantic_ai.cache.collapse_reason"
@@ -24,6 +24,12 @@ _SIZES: Final = (
     ("compaction.tokens_before", "compaction.tokens_after"),
     ("compaction.messages_before", "compaction.messages_after"),
 )
+# What coding agents call the size of the context before and after.
+_HOST_SIZES: Final = (
+    ("pre_tokens", "post_tokens"),
+    ("tokens_before", "tokens_after"),
+    ("tokensBefore", "tokensAfter"),
+)
 _SAYS: Final = (
     (attributes.COMPACTION, "true", "host"),
     ("ag2.usage.kind", "compaction", "ag2"),
@@ -32,7 +38,7 @@ _SAYS: Final = (
 
 COMPACTION_NAMES: Final = frozenset(
     {COMPACTED, _COLLAPSED, _STRATEGY, METADATA, *_SOURCES_OF_LANGCHAIN, *(say[0] for say in _SAYS)}
-    | {name for pair in _SIZES for name in pair}
+    | {name for pair in (*_SIZES, *_HOST_SIZES) for name in pair}
 )
 """Attributes that this module reads."""
 
@@ -50,6 +56,15 @@ def compaction_of(seen: Sighting, role: Role | None, dialect: str) -> Compaction
     if role is Role.MODEL and _summarises(seen):
         return CompactionMark("langchain")
     return None
+
+
+def host_compaction(seen: Sighting, source: str) -> CompactionMark:
+    """Return the compaction that a host reports with the sizes it gives."""
+    for before, after in _HOST_SIZES:
+        sizes = number(seen.known.get(before)), number(seen.known.get(after))
+        if None not in sizes:
+            return CompactionMark(source, *sizes, certain=True)
+    return CompactionMark(source, certain=True)
 
 
 def model_sees_compacted(seen: Sighting) -> bool:

@@ -1,9 +1,10 @@
-"""The same call written as two spans: which of them is the step, and what the other adds to it.
+"""The same call written as two spans, or as a span and a log record: which is the step, and what the other adds.
 
 Two spans are one call where two instrumentations saw it: one span inside the other with the same tool, or
 side by side with the same call id or the same arguments. Spans of one instrumentation are never doubles:
 they are real repeats. Of two nested spans the inner carries the step if it has content, else the outer;
-of two side by side the one that ended first.
+of two side by side the one that ended first. A record is joined to the span that has its call id, or that it
+was written in or beside; a part of a call is joined to the span around it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from xxhash import xxh3_64_intdigest
 
@@ -24,9 +25,14 @@ WINDOW: Final = 4_096
 """Recorded spans that are remembered; older ones can no longer be recognised as doubles."""
 
 _Id = tuple[str, str]
+_K = TypeVar("_K")
+_V = TypeVar("_V")
 
 _TOOL: Final = "tool "
+_PART: Final = "part"
 _TWIN_NS: Final = 50_000_000  # two instrumentations of one call started within 50 ms in every recorded run
+# A record is written when all is done, which takes hosts up to some tenths of a second.
+_RECORD_NS: Final = 500_000_000
 _PEERS: Final = 16
 _GENERATIONS: Final = 32
 _SCALARS: Final = 1_024
@@ -54,16 +60,22 @@ class _Sight:
 
     span_id: str
     kind: str
-    origin: tuple[str, str]
+    origin: tuple[str, str, bool]
     start_ns: int
     end_ns: int
     call_id: str
     values: int | None
     filled: bool
     carrier: str = ""
+    parent_id: str = ""
     failed: bool | None = None
     error_type: str = ""
     exit_code: int | None = None
+    denied: bool = False
+
+    @property
+    def log(self) -> bool:
+        return self.origin[2]
 
 
 class Doubles:
@@ -74,19 +86,22 @@ class Doubles:
 
     def __init__(self, window: int = WINDOW) -> None:
         self._window = window
-        self._spans: OrderedDict[_Id, None] = OrderedDict()
+        self._spans: OrderedDict[_Id, _Sight] = OrderedDict()
         self._peers: OrderedDict[_Id, list[_Sight]] = OrderedDict()
         self._inner: OrderedDict[_Id, list[_Sight]] = OrderedDict()
+        self._called: OrderedDict[tuple[str, ...], _Sight] = OrderedDict()
+        self._joined: OrderedDict[str, None] = OrderedDict()
+        self._recorded: set[str] = set()
 
     def admit(self, reading: Reading, ancestors: Sequence[Ancestor] = ()) -> Reading | None:
         """Return the reading to fold, completed by what its doubles said before; None if it is no call of its own.
 
         `ancestors` are the spans above, nearest first. None means that the span was seen before, that
-        another span carries its call, or that an ancestor which is still open will.
+        another span carries its call, or that an ancestor which is still open or a record yet to come will.
         """
         if reading.record is None:
             return reading
-        carrier, inner = self._place(reading, ancestors)
+        carrier, inner = self._place(reading, ancestors, live=True)
         return _completed(reading, inner) if carrier == reading.span_id else None
 
     def carrier(self, reading: Reading, ancestors: Sequence[Ancestor] = ()) -> str:
@@ -99,28 +114,68 @@ class Doubles:
     def remembered(self) -> int:
         """Return how many entries are held, spans and what is known of them together."""
         held = (len(known) for memory in (self._peers, self._inner) for known in memory.values())
-        return len(self._spans) + sum(held)
+        return len(self._spans) + len(self._called) + len(self._joined) + sum(held)
 
-    def _place(self, reading: Reading, ancestors: Sequence[Ancestor]) -> tuple[str, Sequence[_Sight]]:
+    def _place(
+        self, reading: Reading, ancestors: Sequence[Ancestor], *, live: bool = False
+    ) -> tuple[str, Sequence[_Sight]]:
         own = _own(reading)
         if own in self._spans:
             return "", ()
-        self._spans[own] = None
-        _trim(self._spans, self._window)
         sight = _sight(reading)
+        self._spans[own] = sight
+        _trim(self._spans, self._window)
         near = _near(ancestors)
         inner = [seen for seen in self._inner.pop(own, ()) if _same_call(seen, sight)]
-        carried = next((seen.carrier for seen in inner if seen.carrier != reading.span_id), "")
-        carrier = carried or self._twin(reading, sight) or _outer(reading, sight, near) or reading.span_id
+        carrier = self._carrier(reading, sight, near, inner)
+        if live and carrier == reading.span_id and self._awaits(reading, sight):
+            carrier = ""
         self._remember(reading, replace(sight, carrier=carrier), near)
         return carrier, inner
 
+    def _carrier(self, reading: Reading, sight: _Sight, near: Sequence[Ancestor], inner: Sequence[_Sight]) -> str:
+        if sight.kind == _PART:
+            return reading.parent_id
+        carried = next((seen.carrier for seen in inner if seen.carrier not in ("", reading.span_id)), "")
+        joined = carried or self._joined_to(reading, sight) or self._twin(reading, sight)
+        return joined or _outer(reading, sight, near) or reading.span_id
+
+    def _awaits(self, reading: Reading, sight: _Sight) -> bool:
+        """Return whether a span leaves its call to the record that its host writes with the contents."""
+        if reading.log:
+            if sight.filled and isinstance(reading.record, ToolCall):
+                self._recorded.add(reading.dialect)
+            return False
+        return isinstance(reading.record, ToolCall) and not sight.filled and reading.dialect in self._recorded
+
+    def _joined_to(self, reading: Reading, sight: _Sight) -> str:
+        """Return the carrier of the call that a record and a span tell of by one call id, or by their place."""
+        known = self._called.get(_call_key(reading))
+        if known is not None and (known.log or sight.log) and known.carrier:
+            return known.carrier
+        around = self._spans.get((reading.trace_id, reading.parent_id)) if sight.log else None
+        if around is not None and around.kind == sight.kind and around.carrier:
+            return around.carrier
+        for peer in self._peers.get((reading.trace_id, sight.kind), ()):
+            if peer.carrier and peer.span_id not in self._joined and _beside(peer, sight):
+                self._joined[peer.span_id] = None
+                _trim(self._joined, self._window)
+                return peer.carrier
+        return ""
+
     def _twin(self, reading: Reading, sight: _Sight) -> str:
         peers = self._peers.get((reading.trace_id, sight.kind), ())
-        return next((peer.carrier for peer in peers if _twins(peer, sight)), "")
+        return next((peer.carrier for peer in peers if peer.carrier and _twins(peer, sight)), "")
 
     def _remember(self, reading: Reading, sight: _Sight, near: Sequence[Ancestor]) -> None:
-        self._note(self._peers, (reading.trace_id, sight.kind), sight)
+        self._spans[_own(reading)] = sight
+        if sight.call_id and reading.conversation and sight.kind != _PART:
+            self._called.setdefault(_call_key(reading), sight)
+            if sight.carrier == reading.span_id:
+                self._called[_call_key(reading)] = sight
+            _trim(self._called, self._window)
+        if sight.kind != _PART:
+            self._note(self._peers, (reading.trace_id, sight.kind), sight)
         for span_id in {reading.parent_id, *(above.span_id for above in near)} - {""}:
             self._note(self._inner, (reading.trace_id, span_id), sight)
 
@@ -135,9 +190,10 @@ class Doubles:
 def carriers(readings: Iterable[Reading]) -> list[tuple[Reading, str]]:
     """Return the readings of whole traces in the order of their ends, each with the span that carries its call.
 
-    That is the span itself where it is nobody's double, and "" for a span that was seen before.
+    That is the span itself where it is nobody's double, and "" for a span that was seen before. Log records
+    come after the spans, as a verdict can be written on a span.
     """
-    ordered = sorted(readings, key=lambda reading: (reading.end_ns, reading.start_ns, reading.span_id))
+    ordered = sorted(readings, key=lambda reading: (reading.log, *_order(reading)))
     spans = {_own(reading): reading for reading in ordered}
     doubles = Doubles(max(WINDOW, len(ordered)))
     return [
@@ -153,17 +209,32 @@ def merge(readings: Iterable[Reading]) -> list[Reading]:
     included, which cannot be done live without keeping content.
     """
     kept: dict[_Id, Reading] = {}
+    carriers_of: dict[str, str] = {}
     turned_down: list[tuple[str, Reading]] = []
     for reading, carrier in carriers(readings):
+        carriers_of.setdefault(reading.span_id, carrier)
         if carrier == reading.span_id:
             kept.setdefault(_own(reading), reading)
         elif carrier:
             turned_down.append((carrier, reading))
+    # A record may stand in another trace than its call, or in none.
+    traces = {span_id: trace_id for trace_id, span_id in kept}
     for carrier, reading in turned_down:
-        own = reading.trace_id, carrier
+        span_id = carriers_of.get(carrier, carrier) or carrier
+        own = (reading.trace_id, span_id)
+        own = own if own in kept else (traces.get(span_id, ""), span_id)
         if own in kept:
             kept[own] = _filled(kept[own], reading)
-    return list(kept.values())
+    return sorted(kept.values(), key=_order)
+
+
+def _order(reading: Reading) -> tuple[int, int, str]:
+    return reading.end_ns, reading.start_ns, reading.span_id
+
+
+def _call_key(reading: Reading) -> tuple[str, ...]:
+    call_id = reading.record.call_id if isinstance(reading.record, ToolCall) else ""
+    return (reading.dialect, reading.conversation, _kind(reading), call_id) if call_id else ()
 
 
 # One span, as remembered
@@ -178,7 +249,8 @@ def _sight(reading: Reading) -> _Sight:
     return _Sight(
         span_id=reading.span_id,
         kind=_kind(reading),
-        origin=(reading.scope, reading.dialect),
+        origin=(reading.scope, reading.dialect, reading.log),
+        parent_id=reading.parent_id,
         start_ns=reading.start_ns,
         end_ns=reading.end_ns,
         call_id=call.call_id if call else "",
@@ -187,6 +259,7 @@ def _sight(reading: Reading) -> _Sight:
         failed=call.failed if call else None,
         error_type=call.error_type if call else "",
         exit_code=call.exit_code if call else None,
+        denied=call.denied if call else False,
     )
 
 
@@ -196,6 +269,8 @@ def _own(reading: Reading) -> _Id:
 
 def _kind(reading: Reading) -> str:
     record = reading.record
+    if isinstance(record, ToolCall) and record.part:
+        return _PART
     return _TOOL + _folded(record.tool) if isinstance(record, ToolCall) else type(record).__name__
 
 
@@ -234,11 +309,23 @@ def _values(content: Content) -> int | None:
 
 
 def _same_call(one: _Sight, other: _Sight) -> bool:
+    if one.kind == _PART:
+        return not (one.call_id and other.call_id) or one.call_id == other.call_id
     return one.origin != other.origin and one.kind == other.kind
 
 
+def _beside(one: _Sight, other: _Sight) -> bool:
+    """Return whether a span and a record, without a call id on both, were written in one place of one call."""
+    if one.log == other.log or not one.parent_id or one.parent_id != other.parent_id:
+        return False
+    if not one.kind.startswith(_TOOL) or (one.call_id and other.call_id):
+        return False
+    return one.values == other.values or one.values is None or other.values is None
+
+
 def _twins(earlier: _Sight, later: _Sight) -> bool:
-    if not _same_call(earlier, later) or abs(earlier.start_ns - later.start_ns) >= _TWIN_NS:
+    within = _TWIN_NS if earlier.log == later.log else _RECORD_NS
+    if not _same_call(earlier, later) or abs(earlier.start_ns - later.start_ns) >= within:
         return False
     if later.start_ns > earlier.end_ns:
         return False
@@ -246,7 +333,7 @@ def _twins(earlier: _Sight, later: _Sight) -> bool:
         return earlier.call_id == later.call_id
     if earlier.kind.startswith(_TOOL):
         return earlier.values is not None and earlier.values == later.values
-    return abs(earlier.end_ns - later.end_ns) < _TWIN_NS
+    return abs(earlier.end_ns - later.end_ns) < within
 
 
 def _near(ancestors: Sequence[Ancestor]) -> Sequence[Ancestor]:
@@ -288,6 +375,7 @@ def _completed(reading: Reading, inner: Sequence[_Sight]) -> Reading:
             error_type=call.error_type or seen.error_type,
             exit_code=seen.exit_code if call.exit_code is None else call.exit_code,
             call_id=call.call_id or seen.call_id,
+            denied=call.denied or seen.denied,
         )
     return replace(reading, record=call)
 
@@ -301,20 +389,42 @@ def _filled(reading: Reading, double: Reading) -> Reading:
         agent_id=reading.agent_id or double.agent_id,
     )
     call, other = reading.record, double.record
+    if isinstance(call, ModelCall) and isinstance(other, ModelCall) and double.log:
+        return replace(base, record=_filled_turn(call, other))
     if not isinstance(call, ToolCall) or not isinstance(other, ToolCall):
         return base
-    better = isinstance(other.arguments.value, Mapping) and not isinstance(call.arguments.value, Mapping)
+    shaped = isinstance(other.arguments.value, Mapping) and not isinstance(call.arguments.value, Mapping)
+    better = shaped and other.arguments.capture is Capture.CAPTURED
     record = replace(
         call,
-        arguments=other.arguments if better or not _has(call.arguments) else call.arguments,
-        result=call.result if _has(call.result) else other.result,
+        arguments=other.arguments if better else _fuller(call.arguments, other.arguments),
+        result=_fuller(call.result, other.result),
         failed=True if other.failed else other.failed if call.failed is None else call.failed,
         error_type=call.error_type or other.error_type,
         error_message=call.error_message or other.error_message,
         exit_code=other.exit_code if call.exit_code is None else call.exit_code,
         call_id=call.call_id or other.call_id,
+        denied=call.denied or other.denied,
     )
     return replace(base, record=record)
+
+
+def _fuller(own: Content, other: Content) -> Content:
+    """Return the content that can be compared, else the one that is there."""
+    captured = other.capture is Capture.CAPTURED and own.capture is not Capture.CAPTURED
+    return other if captured or not _has(own) else own
+
+
+def _filled_turn(turn: ModelCall, other: ModelCall) -> ModelCall:
+    return replace(
+        turn,
+        text=turn.text or other.text,
+        calls_tools=turn.calls_tools or other.calls_tools,
+        user_messages=other.user_messages if turn.user_messages is None else turn.user_messages,
+        input_tokens=other.input_tokens if turn.input_tokens is None else turn.input_tokens,
+        output_tokens=other.output_tokens if turn.output_tokens is None else turn.output_tokens,
+        compacted=turn.compacted or other.compacted,
+    )
 
 
 # Whole traces
@@ -329,6 +439,6 @@ def _ancestors(reading: Reading, spans: Mapping[_Id, Reading]) -> Iterator[Ances
         yield Ancestor(at.span_id, at.name, at.scope, at.record.tool if isinstance(at.record, ToolCall) else "")
 
 
-def _trim(memory: OrderedDict[_Id, list[_Sight]] | OrderedDict[_Id, None], limit: int) -> None:
+def _trim(memory: OrderedDict[_K, _V], limit: int) -> None:
     while len(memory) > limit:
         memory.popitem(last=False)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from otel_stall.dialects.payloads import parse_json
-from otel_stall.dialects.rules import Dialect
 from otel_stall.dialects.sightings import Sighting, Source, first_label, label
+from otel_stall.dialects.table import Dialect
 
 __all__ = [
     "AGENT_ID",
@@ -19,6 +19,7 @@ __all__ = [
     "conversation_of",
     "invoked_agent",
     "resource_conversation",
+    "turn_of",
 ]
 
 METADATA: Final = "metadata"
@@ -35,10 +36,16 @@ CONVERSATIONS: Final[tuple[str, ...]] = (
     "lmnr.association.properties.session_id",
     "langfuse.session.id",
     "gcp.vertex.agent.session_id",
+    "ai.telemetry.metadata.sessionId",
+    "ai.telemetry.metadata.session_id",
+    "copilot_chat.chat_session_id",
+    "mastra.metadata.threadId",
+    "mastra.metadata.runId",
+    "genkit:sessionId",
 )
 
-# openai-agents-v2 puts these on every span, whatever the agent is called.
-_CONSTANT_AGENTS: Final = frozenset({"OpenAI Agent"})
+# openai-agents-v2 and Gemini CLI put these on every span, whatever the agent is called.
+_CONSTANT_AGENTS: Final = frozenset({"OpenAI Agent", "gemini-cli"})
 _CONSTANT_IDS: Final = frozenset({"agent"})
 _PREFIXES: Final = ("invoke_agent ", "agent_run ")
 _SUFFIXES: Final = (".run", ".agent", ".workflow")
@@ -76,9 +83,10 @@ def resource_conversation(resource: Mapping[str, object]) -> str:
     return ""
 
 
-def agent_of(seen: Sighting) -> str:
+def agent_of(seen: Sighting, dialect: Dialect | None = None) -> str:
     """Return the agent that the span names, "" where none."""
-    return first_label(seen, AGENT_NAMES, _CONSTANT_AGENTS)
+    own = dialect.agent if dialect and dialect.scopes else ()
+    return first_label(seen, (*own, *AGENT_NAMES), _CONSTANT_AGENTS)
 
 
 def invoked_agent(seen: Sighting, dialect: Dialect) -> str:
@@ -94,6 +102,12 @@ def invoked_agent(seen: Sighting, dialect: Dialect) -> str:
     return name
 
 
-def agent_id_of(seen: Sighting) -> str:
-    """Return the agent's id on the span, "" where none."""
-    return first_label(seen, (AGENT_ID,), _CONSTANT_IDS)
+def agent_id_of(seen: Sighting, dialect: Dialect | None = None) -> str:
+    """Return the agent's id on the span, in the dialect's own order first; "" where none."""
+    own = dialect.agent_id if dialect else ()
+    return first_label(seen, (*own, AGENT_ID), _CONSTANT_IDS)
+
+
+def turn_of(seen: Sighting, dialect: Dialect | None) -> str:
+    """Return the user turn that the span belongs to, "" where its dialect does not tell."""
+    return first_label(seen, dialect.turn) if dialect and dialect.turn else ""

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from otel_stall import attributes
-from otel_stall.calls import CompactionMark, ModelCall, Reading, ToolCall
-from otel_stall.dialects.compactions import COMPACTION_NAMES, compaction_of
+from otel_stall.calls import CompactionMark, HostHint, Reading, Record, UserMark
+from otel_stall.dialects.compactions import COMPACTION_NAMES, compaction_of, host_compaction
+from otel_stall.dialects.frameworks import worktree
 from otel_stall.dialects.hosts import HINT_NAMES, RUN_NAMES, marks_of, said_by_host
 from otel_stall.dialects.identities import (
     AGENT_ID,
@@ -18,10 +19,12 @@ from otel_stall.dialects.identities import (
     conversation_of,
     invoked_agent,
     resource_conversation,
+    turn_of,
 )
 from otel_stall.dialects.model_calls import model_call
-from otel_stall.dialects.rules import DIALECTS, Dialect, Role, names_read
-from otel_stall.dialects.sightings import Sighting, label, names_of
+from otel_stall.dialects.rules import DIALECTS
+from otel_stall.dialects.sightings import Sighting, label, names_of, number
+from otel_stall.dialects.table import Dialect, Role, names_read
 from otel_stall.dialects.tool_calls import TOOL_NAMES, tool_call
 from otel_stall.spans import EMPTY, SpanView
 
@@ -36,6 +39,10 @@ KNOWN: Final = frozenset(
 """Every attribute name that is read by itself; a span without any of them is nobody's."""
 
 _SERVICE: Final = "service.name"
+_DURATION: Final = "duration_ms"
+_LONGEST_MS: Final = 86_400_000
+_ROWS_OF: dict[str, tuple[Dialect, ...]] = {}
+_SCOPES: Final = 1_024
 _ON_RESOURCE: Final = frozenset({_SERVICE, *CONVERSATIONS, *RUN_NAMES}) | HINT_NAMES
 
 
@@ -47,8 +54,9 @@ def read(view: SpanView) -> Reading:
     """
     # One pass over the span's names instead of a look-up for each name that any dialect knows.
     seen = Sighting(view, _among(KNOWN, view.attributes), _among(_ON_RESOURCE, view.resource))
-    role, rows = _recognise(seen) if seen.known else (None, ())
+    role, rows = _recognise(seen)
     dialect = rows[0] if rows else None
+    known = dialect if role is not Role.OTHER else None
     record = _record(seen, role, rows)
     invokes = role in (Role.AGENT, Role.WORKFLOW)
     run_id, outcome, task_id, task_class = (said_by_host(name, seen) for name in RUN_NAMES)
@@ -57,14 +65,14 @@ def read(view: SpanView) -> Reading:
         span_id=view.span_id,
         parent_id=view.parent_id,
         name=view.name,
-        start_ns=view.start_ns,
+        start_ns=_start_of(seen) if view.log else view.start_ns,
         end_ns=view.end_ns,
         scope=view.scope,
-        dialect=dialect.name if dialect else record.source if isinstance(record, CompactionMark) else "",
+        dialect=known.name if known else record.source if isinstance(record, CompactionMark) else "",
         record=record,
         conversation=conversation_of(seen, dialect) if seen.known else "",
-        agent=invoked_agent(seen, dialect) if dialect and invokes else agent_of(seen) if seen.known else "",
-        agent_id=agent_id_of(seen),
+        agent=invoked_agent(seen, dialect) if dialect and invokes else agent_of(seen, dialect) if seen.known else "",
+        agent_id=agent_id_of(seen, dialect),
         is_agent=invokes,
         is_workflow=role is Role.WORKFLOW,
         run_id=run_id,
@@ -76,6 +84,8 @@ def read(view: SpanView) -> Reading:
         judged=attributes.STEP in seen.known,
         sampled=view.sampled,
         marks=marks_of(seen) if view.events else (),
+        log=view.log,
+        turn=turn_of(seen, known) if record is not None else "",
     )
 
 
@@ -85,8 +95,8 @@ def passed_over(view: SpanView) -> str:
     Such a span says again what another says, or is work of a kind that is neither a call nor a turn.
     """
     seen = Sighting(view, _among(KNOWN, view.attributes), EMPTY)
-    for row in DIALECTS:
-        if any(mark in seen.known for mark in row.marks) and row.role(seen) is Role.OTHER:
+    for row in _rows_of(view.scope):
+        if _asked(row, seen) and row.role(seen) is Role.OTHER:
             return row.name
     return ""
 
@@ -96,25 +106,61 @@ def _among(names: frozenset[str], attributes: Mapping[str, object]) -> Mapping[s
     return {name: attributes[name] for name in present} if present else EMPTY
 
 
+def _start_of(seen: Sighting) -> int:
+    """Return when a record's work began: hosts tell how long it took at its end."""
+    took = number(seen.view.attributes.get(_DURATION))
+    return seen.view.start_ns - took * 1_000_000 if took and 0 < took < _LONGEST_MS else seen.view.start_ns
+
+
+def _rows_of(scope: str) -> tuple[Dialect, ...]:
+    """Return the rows that may be asked for a scope: those of no scope in particular, and its own."""
+    rows = _ROWS_OF.get(scope)
+    if rows is None:
+        rows = tuple(row for row in DIALECTS if row.marks or scope.startswith(row.scopes))
+        if len(_ROWS_OF) < _SCOPES:
+            _ROWS_OF[scope] = rows
+    return rows
+
+
+def _asked(row: Dialect, seen: Sighting) -> bool:
+    if row.scopes and seen.view.scope.startswith(row.scopes):
+        return True
+    return any(mark in seen.known for mark in row.marks)
+
+
 def _recognise(seen: Sighting) -> tuple[Role | None, tuple[Dialect, ...]]:
     """Return what the span is and every row that sees the same; the first row to know decides."""
     decided: Role | None = None
     rows: list[Dialect] = []
-    for row in DIALECTS:
-        if any(mark in seen.known for mark in row.marks) and (role := row.role(seen)) is not None:
+    if not seen.known and not seen.view.scope.startswith(_HOSTS):
+        return None, ()
+    for row in _rows_of(seen.view.scope):
+        if _asked(row, seen) and (role := row.role(seen)) is not None:
             decided = decided or role
             if decided is Role.OTHER:
-                return Role.OTHER, ()
+                return Role.OTHER, (row,)
             if role is decided:
                 rows.append(row)
     return decided, tuple(rows)
 
 
-def _record(
-    seen: Sighting, role: Role | None, rows: tuple[Dialect, ...]
-) -> ToolCall | ModelCall | CompactionMark | None:
-    if role is Role.TOOL:
-        return tool_call(seen, rows)
+_HOSTS: Final = tuple(scope for row in DIALECTS for scope in row.scopes)
+
+
+def _record(seen: Sighting, role: Role | None, rows: tuple[Dialect, ...]) -> Record | None:
+    if role is Role.TOOL or role is Role.PART:
+        return tool_call(seen, rows, part=role is Role.PART)
+    if role is Role.USER:
+        return UserMark()
+    if role is Role.HINT:
+        return _hint(seen)
+    if role is Role.COMPACTION and rows[0].scopes:
+        return host_compaction(seen, f"{rows[0].name}:{seen.view.name}")
     if seen.known and (mark := compaction_of(seen, role, rows[0].name if rows else "")):
         return mark
     return model_call(seen, rows) if role is Role.MODEL else None
+
+
+def _hint(seen: Sighting) -> HostHint:
+    digest = worktree(seen)
+    return HostHint(digest=digest) if digest else HostHint(sign=label(seen.view.name))

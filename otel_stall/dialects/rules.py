@@ -7,102 +7,14 @@ instrumentations filled is read from both. A new emitter is a new row.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
-from otel_stall.dialects import sources
-from otel_stall.dialects.envelopes import Unwrap, openhands_action
-from otel_stall.dialects.sightings import Sighting, Source, first_label, from_event, names_of
+from otel_stall.dialects import coding_agents, frameworks, sources
+from otel_stall.dialects.envelopes import openhands_action
+from otel_stall.dialects.sightings import Sighting, first_label, from_event
+from otel_stall.dialects.table import Dialect, Model, Role, Says, Tells, Tool, by_value, names_read
 
 __all__ = ["DIALECTS", "Dialect", "Model", "Role", "Says", "Tool", "names_read"]
-
-
-class Role(Enum):
-    """What a span is to a dialect.
-
-    `WORKFLOW` is what runs agents, and names one where nothing below it does; `OTHER` is a span that the
-    dialect knows and that counts for nothing.
-    """
-
-    TOOL = "tool"
-    MODEL = "model"
-    COMPACTION = "compaction"
-    AGENT = "agent"
-    WORKFLOW = "workflow"
-    OTHER = "other"
-
-
-@dataclass(frozen=True, slots=True)
-class Says:
-    """An attribute by which an emitter says outright how a call ended."""
-
-    attribute: str
-    failed: object
-    succeeded: object = None
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """Where a tool call's fields stand.
-
-    `pausing` scopes leave the result out of calls that await approval; `waits` are results that say so.
-    """
-
-    name: tuple[Source, ...] = ()
-    arguments: tuple[Source, ...] = ()
-    result: tuple[Source, ...] = ()
-    call_id: tuple[Source, ...] = ()
-    says: tuple[Says, ...] = ()
-    cut: tuple[str, ...] = ()
-    unwrap: tuple[Unwrap, ...] = ()
-    pausing: str = ""
-    waits: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """Where a model turn's fields stand; `uncounted` are tokens that the input count leaves out."""
-
-    input: tuple[Source, ...] = ()
-    output: tuple[Source, ...] = ()
-    input_tokens: tuple[Source, ...] = ()
-    output_tokens: tuple[Source, ...] = ()
-    uncounted: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """One row: its name, the attributes one of which it needs to be asked, and what it knows."""
-
-    name: str
-    marks: tuple[str, ...]
-    role: Callable[[Sighting], Role | None]
-    tool: Tool = Tool()
-    model: Model = Model()
-    agent: tuple[Source, ...] = ()
-    conversation: tuple[Source, ...] = ()
-
-
-def names_read(dialect: Dialect) -> frozenset[str]:
-    """Return every attribute name that a row reads."""
-    tool, model = dialect.tool, dialect.model
-    fields = (tool.name, tool.arguments, tool.result, tool.call_id, model.input, model.output)
-    more = (model.input_tokens, model.output_tokens, dialect.agent, dialect.conversation)
-    read = [source for field in (*fields, *more) for source in field]
-    says = [said.attribute for said in tool.says]
-    return names_of(read) | {*dialect.marks, *says, *tool.cut, *model.uncounted}
-
-
-def by_value(attribute: str, **roles: tuple[str, ...]) -> Callable[[Sighting], Role | None]:
-    """Return a role function that compares one attribute, without case, to the words of each role."""
-    table = {word: Role(role) for role, words in roles.items() for word in words}
-
-    def role(seen: Sighting) -> Role | None:
-        return table.get(first_label(seen, (attribute,)).lower())
-
-    return role
 
 
 # Roles
@@ -180,6 +92,12 @@ def _lmnr(seen: Sighting) -> Role | None:
     return _LMNR_TYPES.get(first_label(seen, ("lmnr.span.type",)))
 
 
+def _openhands(seen: Sighting) -> Role | None:
+    """Spans of OpenHands are named after the action; what it answers says by itself whether it failed."""
+    named = seen.view.name.endswith("Action") or seen.view.name == "InvalidToolCall"
+    return Role.TOOL if named and _lmnr(seen) is Role.TOOL else None
+
+
 def _haystack(seen: Sighting) -> Role | None:
     if seen.view.name.startswith("haystack.agent.step.tool") and "haystack.tool.name" in seen.known:
         return Role.TOOL
@@ -242,6 +160,8 @@ GENAI: Final = Dialect(
 )
 
 DIALECTS: Final[tuple[Dialect, ...]] = (
+    *coding_agents.CODING_AGENTS,
+    *frameworks.FRAMEWORKS,
     Dialect("logfire-pending", ("logfire.span_type",), _pending_copy),
     Dialect("crewai-echo", ("crewai.event_name",), _crewai_echo),
     Dialect(
@@ -315,6 +235,8 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
             arguments=("langfuse.observation.input",),
             result=("langfuse.observation.output",),
             says=(Says("langfuse.observation.level", "ERROR"),),
+            message=("langfuse.observation.status_message",),
+            tells=Tells.TEXT,
         ),
         model=Model(
             input=("langfuse.observation.input",),
@@ -336,10 +258,21 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
         ),
     ),
     Dialect(
+        name="openhands",
+        marks=("lmnr.span.type",),
+        role=_openhands,
+        tool=Tool(exit_code=(sources.openhands_exit,), tells=Tells.HOST),
+    ),
+    Dialect(
         name="lmnr",
         marks=("lmnr.span.type", "lmnr.span.path"),
         role=_lmnr,
-        tool=Tool(arguments=("lmnr.span.input",), result=("lmnr.span.output",), unwrap=(openhands_action,)),
+        tool=Tool(
+            arguments=("lmnr.span.input",),
+            result=("lmnr.span.output",),
+            call_id=("lmnr.association.properties.metadata.tool_call_id",),
+            unwrap=(openhands_action,),
+        ),
         model=Model(
             input=(*GENAI.model.input, "lmnr.span.input"),
             output=(*GENAI.model.output, "lmnr.span.output"),

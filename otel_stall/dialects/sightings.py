@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from otel_stall.spans import SpanView
 
@@ -24,6 +24,7 @@ __all__ = [
     "names_of",
     "number",
     "plain_text",
+    "reads",
     "truth",
 ]
 
@@ -42,6 +43,8 @@ class Sighting:
     resource: Mapping[str, object]
 
 
+_Read = TypeVar("_Read", bound=Callable[[Sighting], object])
+
 Source = str | Callable[[Sighting], object]
 """Where a value stands: the name of an attribute, or a function for whatever is not one attribute."""
 
@@ -55,6 +58,16 @@ def names_of(sources: Iterable[Source]) -> frozenset[str]:
         else:
             names.update(getattr(source, "reads", ()))
     return frozenset(names)
+
+
+def reads(*names: str) -> Callable[[_Read], _Read]:
+    """Return a decorator that says which attributes a function of a sighting looks at."""
+
+    def mark(source: _Read) -> _Read:
+        source.reads = names  # type: ignore[attr-defined]  # functions take attributes; typeshed has no way to say it
+        return source
+
+    return mark
 
 
 def from_event(event: str, attribute: str) -> Callable[[Sighting], object]:

@@ -5,13 +5,13 @@ Each names in `reads` the attributes it looks at, so that the sighting holds the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final, TypeVar
+from collections.abc import Mapping
+from typing import Final
 
 from otel_stall.dialects.envelopes import message_call, message_response
 from otel_stall.dialects.messages import event_input, event_output, flattened
 from otel_stall.dialects.payloads import parse_json
-from otel_stall.dialects.sightings import Sighting, number
+from otel_stall.dialects.sightings import Sighting, number, reads
 
 __all__ = [
     "adk_arguments",
@@ -30,32 +30,23 @@ __all__ = [
     "mcp_tool",
     "mlflow_input_tokens",
     "mlflow_output_tokens",
+    "openhands_exit",
     "openinference_input",
     "openinference_output",
     "tool_parameters",
 ]
 
-_Read = TypeVar("_Read", bound=Callable[[Sighting], object])
-
 _ADK_ARGUMENTS: Final = "gcp.vertex.agent.tool_call_args"
 _ADK_RESULT: Final = "gcp.vertex.agent.tool_response"
 
 
-def _reads(*names: str) -> Callable[[_Read], _Read]:
-    def mark(source: _Read) -> _Read:
-        source.reads = names  # type: ignore[attr-defined]  # functions take attributes; typeshed has no way to say it
-        return source
-
-    return mark
-
-
-@_reads(_ADK_ARGUMENTS, _ADK_RESULT)
+@reads(_ADK_ARGUMENTS, _ADK_RESULT)
 def adk_arguments(seen: Sighting) -> object:
     """Return google-adk's arguments of schema 1; with content off both fields read "{}"."""
     return None if _adk_is_off(seen) else seen.known.get(_ADK_ARGUMENTS)
 
 
-@_reads(_ADK_ARGUMENTS, _ADK_RESULT)
+@reads(_ADK_ARGUMENTS, _ADK_RESULT)
 def adk_result(seen: Sighting) -> object:
     """Return google-adk's result of schema 1."""
     return None if _adk_is_off(seen) else seen.known.get(_ADK_RESULT)
@@ -83,13 +74,13 @@ def _event_messages(seen: Sighting, side: str) -> list[object]:
     return [value for event in events[:16] if (value := event.attributes.get(name)) is not None]
 
 
-@_reads("mcp.method.name")
+@reads("mcp.method.name")
 def mcp_tool(seen: Sighting) -> object:
     """Return the tool named at the end of an MCP span's name."""
     return seen.view.name.rpartition("tools/call ")[2]
 
 
-@_reads("tool.parameters")
+@reads("tool.parameters")
 def tool_parameters(seen: Sighting) -> object:
     """Return `tool.parameters` where it holds the arguments; some emitters put the tool's schema there."""
     value = seen.known.get("tool.parameters")
@@ -102,11 +93,17 @@ def tool_parameters(seen: Sighting) -> object:
     return value
 
 
-@_reads("output")
+@reads("output")
 def logfire_output(seen: Sighting) -> object:
     """Return logfire's output, which reads `null` where there is none."""
     value = seen.known.get("output")
     return None if value == "null" else value
+
+
+@reads("lmnr.span.output")
+def openhands_exit(seen: Sighting) -> object:
+    """Return the exit code that an OpenHands terminal tells beside its output."""
+    return _json(seen, "lmnr.span.output").get("exit_code")
 
 
 def openinference_input(seen: Sighting) -> object:
@@ -129,7 +126,7 @@ def legacy_completion(seen: Sighting) -> object:
     return flattened(seen, "gen_ai.completion.")
 
 
-@_reads("langfuse.observation.usage_details")
+@reads("langfuse.observation.usage_details")
 def langfuse_input_tokens(seen: Sighting) -> object:
     """Return all input tokens: langfuse counts cached ones under keys of their own."""
     usage = _json(seen, "langfuse.observation.usage_details")
@@ -137,19 +134,19 @@ def langfuse_input_tokens(seen: Sighting) -> object:
     return sum(count for count in counts if count is not None) if counts else None
 
 
-@_reads("langfuse.observation.usage_details")
+@reads("langfuse.observation.usage_details")
 def langfuse_output_tokens(seen: Sighting) -> object:
     """Return langfuse's output tokens."""
     return _json(seen, "langfuse.observation.usage_details").get("output")
 
 
-@_reads("mlflow.chat.tokenUsage")
+@reads("mlflow.chat.tokenUsage")
 def mlflow_input_tokens(seen: Sighting) -> object:
     """Return mlflow's input tokens."""
     return _json(seen, "mlflow.chat.tokenUsage").get("input_tokens")
 
 
-@_reads("mlflow.chat.tokenUsage")
+@reads("mlflow.chat.tokenUsage")
 def mlflow_output_tokens(seen: Sighting) -> object:
     """Return mlflow's output tokens."""
     return _json(seen, "mlflow.chat.tokenUsage").get("output_tokens")

@@ -10,8 +10,8 @@ from otel_stall.calls import Capture, Content, ToolCall
 from otel_stall.dialects.envelopes import Unwrapped, unwrap_arguments, unwrap_result
 from otel_stall.dialects.hosts import hints_of
 from otel_stall.dialects.payloads import parse
-from otel_stall.dialects.rules import Dialect
-from otel_stall.dialects.sightings import Sighting, first_label, first_value, label, number, truth
+from otel_stall.dialects.sightings import Sighting, Source, first_label, first_value, label, number, truth
+from otel_stall.dialects.table import Dialect, Tells
 from otel_stall.spans import Status
 
 __all__ = ["TOOL_NAMES", "called_tool", "tool_call"]
@@ -24,6 +24,7 @@ TOOL_NAMES: Final = frozenset({_ERROR_TYPE, _DEFERRED, *_EXIT_CODES})
 
 _ERROR_LIMIT: Final = 4_000
 _EVENTS: Final = 128
+_EXCEPTIONS: Final = ("exception", "gen_ai.client.operation.exception")
 _NO_ID: Final = frozenset({"unknown", "<not specified>"})
 _NO_TYPE: Final = frozenset({"_OTHER"})
 _ASKS: Final = ("GraphInterrupt", "NodeInterrupt", "ApprovalRequired", "CallDeferred")
@@ -32,7 +33,7 @@ _PREFIXES: Final = ("MCP send ", "execute_tool ", "tools/call ", "Function: ", "
 _SUFFIXES: Final = (".tool", ".run", ".__call__", ".acall", ".call")
 
 
-def tool_call(seen: Sighting, rows: Sequence[Dialect]) -> ToolCall:
+def tool_call(seen: Sighting, rows: Sequence[Dialect], *, part: bool = False) -> ToolCall:
     """Return the call as its emitters described it; `rows` are all dialects that see a tool call here."""
     tools = [row.tool for row in rows]
     raw = first_value(seen, [source for tool in tools for source in tool.arguments])
@@ -40,22 +41,31 @@ def tool_call(seen: Sighting, rows: Sequence[Dialect]) -> ToolCall:
     found = unwrap_result(first_value(seen, [source for tool in tools for source in tool.result]))
     if any(truth(seen.known.get(name)) for tool in tools for name in tool.cut):
         found = replace(found, content=Content(found.content.value, Capture.TRUNCATED))
+    exit_code = _exit_code(seen, rows, found)
     raised, message = _exception(seen)
     error = first_label(seen, (_ERROR_TYPE,), _NO_TYPE) or raised
     pending = _DEFERRED in seen.known or error.endswith(_ASKS) or _waits(rows, found.content)
     failed = None if pending or error.endswith(_STOPS) else _failed(seen, rows, found, bool(raised))
+    denied = _first_truth(seen, [source for tool in tools for source in tool.denied]) is True
     pending = pending or (failed is None and _paused(seen, rows, arguments, found.content))
+    settled = any(tool.tells is Tells.HOST for tool in tools)
+    if settled and exit_code and any(tool.exit_code for tool in tools):
+        failed = True
     return ToolCall(
-        tool=_name(seen, rows),
+        tool="" if part else _name(seen, rows),
         arguments=arguments,
         result=found.content,
-        failed=failed,
+        failed=True if denied else failed,
         error_type=error,
-        error_message=(message or seen.view.status_description)[:_ERROR_LIMIT] if failed else "",
-        exit_code=_exit_code(seen, found),
+        error_message=(message or _message(seen, rows))[:_ERROR_LIMIT] if failed or denied else "",
+        exit_code=exit_code,
         call_id=_call_id(seen, rows) or found.call_id,
         pending=pending,
         hints=hints_of(seen),
+        denied=denied,
+        part=part,
+        settled=settled,
+        exit_tells=all(tool.tells is not Tells.TEXT for tool in tools),
     )
 
 
@@ -77,15 +87,26 @@ def _call_id(seen: Sighting, rows: Sequence[Dialect]) -> str:
     return first_label(seen, [source for row in rows for source in row.tool.call_id], _NO_ID)
 
 
-def _exit_code(seen: Sighting, found: Unwrapped) -> int | None:
-    code = number(first_value(seen, _EXIT_CODES))
+def _exit_code(seen: Sighting, rows: Sequence[Dialect], found: Unwrapped) -> int | None:
+    sources = [source for row in rows for source in row.tool.exit_code]
+    code = number(first_value(seen, [*_EXIT_CODES, *sources]))
     return found.exit_code if code is None else code
+
+
+def _message(seen: Sighting, rows: Sequence[Dialect]) -> str:
+    said = first_value(seen, [source for row in rows for source in row.tool.message])
+    return said if isinstance(said, str) and said else seen.view.status_description
+
+
+def _first_truth(seen: Sighting, sources: Sequence[Source]) -> bool | None:
+    values = (truth(first_value(seen, (source,))) for source in sources)
+    return next((value for value in values if value is not None), None)
 
 
 def _exception(seen: Sighting) -> tuple[str, str]:
     """Return type and message of the first exception event, "" and "" where there is none."""
     for event in seen.view.events[:_EVENTS]:
-        if event.name == "exception":
+        if event.name in _EXCEPTIONS:
             message = event.attributes.get("exception.message")
             kind = label(event.attributes.get("exception.type")) or "exception"
             return kind, message if isinstance(message, str) else ""
@@ -93,7 +114,7 @@ def _exception(seen: Sighting) -> tuple[str, str]:
 
 
 def _failed(seen: Sighting, rows: Sequence[Dialect], found: Unwrapped, raised: bool) -> bool | None:
-    said = [_says(seen, row) for row in rows]
+    said = [_says(seen, row) for row in rows] + [_first_truth(seen, row.tool.failed) for row in rows]
     if seen.view.status is Status.ERROR or raised or label(seen.known.get(_ERROR_TYPE)):
         return True
     if True in said or found.failed:
@@ -106,9 +127,11 @@ def _says(seen: Sighting, row: Dialect) -> bool | None:
         value = seen.known.get(says.attribute)
         if value is None:
             continue
-        if value == says.failed:
+        if value == says.failed or (isinstance(says.failed, bool) and truth(value) is says.failed):
             return True
-        if says.succeeded is not None and value == says.succeeded:
+        if says.succeeded is not None and (
+            value == says.succeeded or (isinstance(says.succeeded, bool) and truth(value) is says.succeeded)
+        ):
             return False
     return None
 

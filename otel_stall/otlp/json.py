@@ -13,7 +13,18 @@ from enum import StrEnum
 from otel_stall.otlp.values import any_value, attributes_from, hex_id, key_values, number
 from otel_stall.spans import EventView, SpanView, Status
 
-__all__ = ["Addition", "Report", "Signal", "annotate_span", "signal_of", "spans", "views"]
+__all__ = [
+    "KINDS",
+    "Addition",
+    "Report",
+    "Signal",
+    "annotate_span",
+    "field_of",
+    "listed_objects",
+    "signal_of",
+    "spans",
+    "views",
+]
 
 Report = Callable[[str], None]
 """Takes one sentence on what could not be used; must not raise."""
@@ -71,7 +82,7 @@ def views(request: Mapping[str, object], report: Report) -> Iterator[SpanView]:
 def spans(request: Mapping[str, object]) -> Iterator[tuple[str, str, dict[str, object]]]:
     """Yield (trace id, span id, span) of every span of a trace request, "" for an invalid id."""
     for _, _, span in _spans(request, _ignore):
-        trace_id, span_id = _get(span, "traceId", "trace_id"), _get(span, "spanId", "span_id")
+        trace_id, span_id = field_of(span, "traceId", "trace_id"), field_of(span, "spanId", "span_id")
         yield hex_id(trace_id, 16), hex_id(span_id, 8), span
 
 
@@ -100,23 +111,23 @@ def _event(event: EventView) -> dict[str, object]:
 
 def _spans(request: Mapping[str, object], report: Report) -> Iterator[tuple[dict[str, object], str, dict[str, object]]]:
     """Yield (resource attributes, scope name, span) of every span."""
-    for group in _objects(_get(request, "resourceSpans", "resource_spans"), "resourceSpans", report):
+    for group in listed_objects(field_of(request, "resourceSpans", "resource_spans"), "resourceSpans", report):
         resource = group.get("resource")
         attributes = attributes_from(resource.get("attributes")) if isinstance(resource, dict) else {}
-        scopes = _get(group, "scopeSpans", "scope_spans", "instrumentationLibrarySpans")
-        for scoped in _objects(scopes, "scopeSpans", report):
-            scope = _get(scoped, "scope", "instrumentationLibrary")
+        scopes = field_of(group, "scopeSpans", "scope_spans", "instrumentationLibrarySpans")
+        for scoped in listed_objects(scopes, "scopeSpans", report):
+            scope = field_of(scoped, "scope", "instrumentationLibrary")
             name = scope.get("name") if isinstance(scope, dict) else ""
-            for span in _objects(scoped.get("spans"), "spans", report):
+            for span in listed_objects(scoped.get("spans"), "spans", report):
                 yield attributes, name if isinstance(name, str) else "", span
 
 
 def _view(resource: Mapping[str, object], scope: str, span: Mapping[str, object]) -> SpanView | None:
-    trace_id = hex_id(_get(span, "traceId", "trace_id"), 16)
-    span_id = hex_id(_get(span, "spanId", "span_id"), 8)
+    trace_id = hex_id(field_of(span, "traceId", "trace_id"), 16)
+    span_id = hex_id(field_of(span, "spanId", "span_id"), 8)
     if not (trace_id and span_id):
         return None
-    start = number(_get(span, "startTimeUnixNano", "start_time_unix_nano"))
+    start = number(field_of(span, "startTimeUnixNano", "start_time_unix_nano"))
     status = span.get("status")
     status = status if isinstance(status, dict) else {}
     message = status.get("message")
@@ -124,10 +135,10 @@ def _view(resource: Mapping[str, object], scope: str, span: Mapping[str, object]
     return SpanView(
         trace_id=trace_id,
         span_id=span_id,
-        parent_id=hex_id(_get(span, "parentSpanId", "parent_span_id"), 8),
+        parent_id=hex_id(field_of(span, "parentSpanId", "parent_span_id"), 8),
         name=name if isinstance(name, str) else "",
         start_ns=start,
-        end_ns=number(_get(span, "endTimeUnixNano", "end_time_unix_nano")) or start,
+        end_ns=number(field_of(span, "endTimeUnixNano", "end_time_unix_nano")) or start,
         kind=_kind(span.get("kind")),
         status=_status(status.get("code")),
         status_description=message if isinstance(message, str) else "",
@@ -142,7 +153,7 @@ def _event_view(event: Mapping[str, object]) -> EventView:
     name = event.get("name")
     return EventView(
         name if isinstance(name, str) else "",
-        number(_get(event, "timeUnixNano", "time_unix_nano")),
+        number(field_of(event, "timeUnixNano", "time_unix_nano")),
         attributes_from(event.get("attributes")),
     )
 
@@ -164,7 +175,8 @@ def _status(value: object) -> Status:
 _STATUSES = {status.value: status for status in Status}
 
 
-def _objects(value: object, name: str, report: Report) -> Iterator[dict[str, object]]:
+def listed_objects(value: object, name: str, report: Report) -> Iterator[dict[str, object]]:
+    """Yield the objects of a list under that name; what is none is reported."""
     if value is not None and not isinstance(value, list):
         report(f"{name} is no array")
     for item in _list(value):
@@ -183,7 +195,8 @@ def _named(item: object, field: str) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _get(holder: Mapping[str, object], *names: str) -> object:
+def field_of(holder: Mapping[str, object], *names: str) -> object:
+    """Return the value of the first name that is there, None where none is."""
     return next((holder[name] for name in names if name in holder), None)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from otel_stall.errors import DecodeError
 from otel_stall.otlp.json import KINDS, Report, Signal
+from otel_stall.otlp.logs import LogRecord, record_view
 from otel_stall.otlp.values import MAX_DEPTH, any_value
 from otel_stall.spans import EventView, SpanView, Status
 
@@ -19,16 +20,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
+    from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
     from opentelemetry.proto.resource.v1.resource_pb2 import Resource
     from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans, Span, TracesData
 
-__all__ = ["decode", "to_json", "views"]
+__all__ = ["decode", "log_views", "to_json", "views", "views_of"]
 
 _STATUSES = {status.value: status for status in Status}
 
 
-def decode(data: bytes) -> tuple[Signal, TracesData | None]:
-    """Return which signal a request carries and, for traces, the message; raises DecodeError otherwise."""
+def decode(data: bytes) -> tuple[Signal, TracesData | LogsData | None]:
+    """Return which signal a request carries and, for traces and logs, the message; raises DecodeError otherwise."""
     from google.protobuf.message import DecodeError as ProtobufError
     from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
     from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
@@ -45,13 +47,13 @@ def decode(data: bytes) -> tuple[Signal, TracesData | None]:
         spans = -1
     if not spans:
         return Signal.TRACES, traces
-    for signal, message in ((Signal.LOGS, LogsData()), (Signal.METRICS, MetricsData())):
+    for message in (LogsData(), MetricsData()):
         try:
             message.ParseFromString(data)
         except ProtobufError:
             continue
         if _carries(message):
-            return signal, None
+            return (Signal.LOGS, message) if isinstance(message, LogsData) else (Signal.METRICS, None)
     if spans > 0:
         return Signal.TRACES, traces
     raise DecodeError("not an OTLP protobuf message")
@@ -99,6 +101,31 @@ def _view(resource: dict[str, object], scope: str, span: Span) -> SpanView:
         scope=scope,
         resource=resource,
     )
+
+
+def views_of(message: TracesData | LogsData, report: Report) -> Iterator[SpanView]:
+    """Yield the views of a message, be it of traces or of logs."""
+    from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
+
+    return log_views(message) if isinstance(message, LogsData) else views(message, report)
+
+
+def log_views(message: LogsData) -> Iterator[SpanView]:
+    """Yield a view of each log record, equal to what the same request in OTLP/JSON gives."""
+    for group in message.resource_logs:
+        resource = _attributes(group.resource.attributes)
+        for scoped in group.scope_logs:
+            for record in scoped.log_records:
+                trace_id, span_id = record.trace_id, record.span_id
+                fields = LogRecord(
+                    trace_id=trace_id.hex() if len(trace_id) == 16 and any(trace_id) else "",
+                    span_id=span_id.hex() if len(span_id) == 8 and any(span_id) else "",
+                    time_ns=record.time_unix_nano or record.observed_time_unix_nano,
+                    event_name=getattr(record, "event_name", ""),
+                    body=_value(record.body),
+                    attributes=_attributes(record.attributes),
+                )
+                yield record_view(resource, scoped.scope.name, fields)
 
 
 def _attributes(pairs: Iterable[KeyValue], depth: int = 0) -> dict[str, object]:

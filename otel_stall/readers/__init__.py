@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from otel_stall.errors import DecodeError
-from otel_stall.otlp import Signal, signal_of, views
+from otel_stall.otlp import Signal, log_views, signal_of, views
 from otel_stall.readers.formats import FORMATS, Format, named, requests
 from otel_stall.readers.framing import Frame, frames
 from otel_stall.readers.problems import Problem, Problems
@@ -19,6 +19,7 @@ from otel_stall.readers.sources import STDIN, Readable, Source, files, opened
 from otel_stall.spans import SpanView
 
 if TYPE_CHECKING:
+    from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
     from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
 __all__ = ["FORMATS", "STDIN", "Format", "Problem", "Problems", "Record", "Source", "read_paths", "records"]
@@ -26,41 +27,44 @@ __all__ = ["FORMATS", "STDIN", "Format", "Problem", "Problems", "Record", "Sourc
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One trace request with where it stands: in OTLP/JSON form, or as a protobuf message."""
+    """One request of traces or logs with where it stands: in OTLP/JSON form, or as a protobuf message."""
 
     source: str
     line: int | None
-    request: dict[str, object] | TracesData
+    request: dict[str, object] | TracesData | LogsData
+    signal: Signal = Signal.TRACES
 
     def views(self, problems: Problems) -> Iterator[SpanView]:
-        """Yield the views of its spans; what has a wrong shape is reported and left out."""
+        """Yield the views of its spans or log records; what has a wrong shape is reported and left out."""
         report = problems.at(self.source, self.line)
         try:
             if isinstance(self.request, dict):
-                yield from views(self.request, report)
+                yield from (log_views if self.signal is Signal.LOGS else views)(self.request, report)
             else:
                 from otel_stall.otlp import protobuf
 
-                yield from protobuf.views(self.request, report)
+                yield from protobuf.views_of(self.request, report)
         except RecursionError:
             report("nested too deeply")
 
-    def json(self) -> dict[str, object]:
-        """Return the request in OTLP/JSON form: the parsed object itself where it came so."""
+    def json(self) -> dict[str, object] | None:
+        """Return a trace request in OTLP/JSON form, the parsed object itself where it came so; None for logs."""
+        if self.signal is Signal.LOGS:
+            return None
         if isinstance(self.request, dict):
             return self.request
         from otel_stall.otlp import protobuf
 
-        return protobuf.to_json(self.request)
+        return protobuf.to_json(self.request)  # type: ignore[arg-type]  # what is no log request is a trace request
 
 
 def read_paths(
     paths: Iterable[Source], *, problems: Problems, stdin: Readable | None = None, name: str = ""
 ) -> Iterator[SpanView]:
-    """Yield the spans of files, folders (their files in name order) and "-", in the order of the input.
+    """Yield the spans and log records of files, folders (their files in name order) and "-", in the order of the input.
 
-    Log and metric requests are recognised, counted in `problems.requests` and passed over. `name` is that of
-    the one format to read, "" to tell it by the content. Never raises on content or on unreadable files.
+    Metric requests are counted in `problems.requests` and passed over. `name` is that of the one format to
+    read, "" to tell it by the content. Never raises on content or on unreadable files.
     """
     for record in records(paths, problems=problems, stdin=stdin, name=name):
         yield from record.views(problems)
@@ -69,7 +73,7 @@ def read_paths(
 def records(
     paths: Iterable[Source], *, problems: Problems, stdin: Readable | None = None, name: str = ""
 ) -> Iterator[Record]:
-    """Yield the trace requests of the same input, one at a time."""
+    """Yield the requests of traces and logs of the same input, one at a time."""
     named(name)
     for source in files(paths, problems):
         try:
@@ -89,8 +93,8 @@ def _records(frame: Frame, source: str, problems: Problems, name: str) -> Iterat
         for request in requests(frame.value, report, name):
             signal = signal_of(request) or Signal.TRACES
             problems.requests[signal] += 1
-            if signal is Signal.TRACES:
-                yield Record(source, frame.line, request)
+            if signal is not Signal.METRICS:
+                yield Record(source, frame.line, request, signal)
     except RecursionError:
         report("nested too deeply")
 
@@ -111,8 +115,8 @@ def _decoded(message: bytes, source: str, problems: Problems, name: str) -> Iter
     problems.requests[signal] += 1
     if decoded is None:
         return
-    if name in ("", "otlp"):
-        yield Record(source, None, decoded)
+    if name in ("", "otlp") or signal is Signal.LOGS:
+        yield Record(source, None, decoded, signal)
     else:
-        for request in requests(protobuf.to_json(decoded), report, name):
+        for request in requests(protobuf.to_json(decoded), report, name):  # type: ignore[arg-type]  # no logs here
             yield Record(source, None, request)

@@ -52,9 +52,11 @@ class Verdicts:
 
 
 def lines(records: Iterable[Record], verdicts: Verdicts) -> Iterator[str]:
-    """Yield each trace request as one line of OTLP/JSON, in ASCII, annotated."""
+    """Yield each trace request as one line of OTLP/JSON, in ASCII, annotated; log requests are left out."""
     for record in records:
         request = record.json()
+        if request is None:
+            continue
         for trace_id, span_id, span in spans(request):
             if addition := verdicts.addition(trace_id, span_id):
                 annotate_span(span, addition)

@@ -162,9 +162,8 @@ def _unseen(analysis: Analysis, problems: Problems) -> Iterator[str]:
         yield f"{counted(partial, 'partial conversation')}: spans are missing, counts are lower bounds"
     if analysis.summary.steps and not analysis.tool_call_budget:
         yield "composite: without detection.tool_call_budget this input-side rule cannot fire"
-    for signal in (Signal.LOGS, Signal.METRICS):
-        if count := problems.requests[signal]:
-            yield f"{signal.value}: {counted(count, 'request')} passed over, only traces are read"
+    if count := problems.requests[Signal.METRICS]:
+        yield f"metrics: {counted(count, 'request')} passed over, only traces and logs are read"
 
 
 def _problems(problems: Problems) -> Iterator[str]:
