@@ -37,6 +37,7 @@ MAX_COMMAND = 3_000
 
 _HEREDOC = re.compile(r"<<-?\s?(['\"]?)([A-Za-z_][A-Za-z0-9_]{0,40})\1")
 _TOKEN = re.compile(
+    r"(?<!\S)#[^\n]{0,3000}|"
     r"'[^']{0,3000}'|\"(?:[^\"\\]|\\.){0,3000}\"|\\.|&&|\|\||[;|\n]|[0-9&]?>{1,2}&?|<|[^\s'\"\\;|<>&]{1,3000}|.",
     re.DOTALL,
 )
@@ -193,14 +194,14 @@ def _split(text: str) -> list[SimpleCommand]:
         elif _REDIRECT.fullmatch(token):
             end_word()
             redirect = True
-        elif token == "#" and not glued:
-            break
+        elif token[0] == "#" and not glued:
+            continue
         else:
             word += token[1:-1] if token[0] in "'\"" and len(token) > 1 else token
             glued = True
     end_word()
     end_command()
-    return [one for one in commands if not (one.words and one.words[0].startswith("#"))]
+    return commands
 
 
 def _files(targets: list[str]) -> tuple[str, ...]:

@@ -96,6 +96,11 @@ _UNCHANGED = _Phrases(
     r"already (?:exists|satisfied|up[ -]to[ -]date|installed|applied)|everything up-to-date|up to date|"
     r"0 newly installed|not modified|identical|same content|no effect\b",
 )
+_DONE_BEFORE = _Phrases(
+    "nothing to|already|up-to-date|up to date|newly installed",
+    r"nothing to (?:do|apply|commit|change|update)|already (?:satisfied|up[ -]to[ -]date|installed|applied)|"
+    r"everything up-to-date|is up to date|0 newly installed",
+)
 _RUNNING = re.compile(
     r"\b(?:running|in[ _-]progress|pending|queued|not ready|waiting|still |building|processing|starting|scheduled)",
     re.IGNORECASE,
@@ -179,8 +184,14 @@ def is_missing(text: str) -> bool:
     return _MISSING.search(error_line(text)[:_HEAD]) is not None
 
 
-def is_unchanged(text: str) -> bool:
-    """Return whether the answer to a write says that nothing was written."""
+def is_unchanged(text: str, *, shell: bool = False) -> bool:
+    """Return whether the answer to a write says that nothing was written.
+
+    What a shell prints is as much the output of what ran: there the last lines alone are read, for the few
+    phrases with which tools say it.
+    """
+    if shell:
+        return any(_DONE_BEFORE.search(line) for line in _spoken(text[-_TAIL:])[-2:])
     return len(text) < 2 * _HEAD and _UNCHANGED.search(text) is not None
 
 

@@ -283,7 +283,7 @@ def _signs(call: ToolCall, kind: Nature, text: str, *, failed: bool) -> Signs:
     return Signs(
         noop=bool(shell and shell.noop and call.arguments.capture is Capture.CAPTURED),
         malformed=_is_garbled(call, kind) or (failed and kind.effect is not Effect.CHECK and outcomes.is_refusal(text)),
-        unchanged=bool(text) and outcomes.is_unchanged(text),
+        unchanged=bool(text) and outcomes.is_unchanged(text, shell=shell is not None),
         running=kind.polls and outcomes.says_running(text),
         done=kind.declares_done or _todo_done(call.arguments.value, kind),
         commits=bool(shell and shell.commits),
