@@ -110,7 +110,7 @@ def parse(command: str) -> Shell:
         lines=_shown_lines(acting) if effect is Effect.READ else None,
         document=document,
         mutates=any(each.mutates() for each in effects),
-        reverts=any(_reverts(one) for one in acting),
+        reverts=_takes_back(acting, effects),
         garbled=any(one.head.startswith((":", ",", "}", "]", "-")) for one in acting if one.words),
         derived=document is None
         and all(_derives(one) for one, each in zip(acting, effects, strict=True) if each.mutates()),
@@ -255,6 +255,12 @@ def _recites(one: SimpleCommand) -> bool:
 
 def _derives(one: SimpleCommand) -> bool:
     return bool(one.targets) and _effect(replace(one, targets=())).looks()
+
+
+def _takes_back(acting: list[SimpleCommand], effects: list[Effect]) -> bool:
+    """Return whether a line takes changes back and makes none beside it: `git reset x && git commit` commits."""
+    changing = [one for one, effect in zip(acting, effects, strict=True) if effect.mutates()]
+    return any(map(_reverts, changing)) and all(_reverts(one) or _leaves_no_content(one) for one in changing)
 
 
 def _leaves_no_content(one: SimpleCommand) -> bool:
