@@ -112,8 +112,7 @@ def parse(command: str) -> Shell:
         mutates=any(each.mutates() for each in effects),
         reverts=_takes_back(acting, effects),
         garbled=any(one.head.startswith((":", ",", "}", "]", "-")) for one in acting if one.words),
-        derived=document is None
-        and all(_derives(one) for one, each in zip(acting, effects, strict=True) if each.mutates()),
+        derived=document is None and _only_derives(acting, effects),
         removes=all(_leaves_no_content(one) or not each.mutates() for one, each in zip(acting, effects, strict=True)),
         commits=any(_commits(one) for one in acting),
     )
@@ -255,6 +254,11 @@ def _recites(one: SimpleCommand) -> bool:
 
 def _derives(one: SimpleCommand) -> bool:
     return bool(one.targets) and _effect(replace(one, targets=())).looks()
+
+
+def _only_derives(acting: list[SimpleCommand], effects: list[Effect]) -> bool:
+    changing = [one for one, effect in zip(acting, effects, strict=True) if effect.mutates()]
+    return any(map(_derives, changing)) and all(_derives(one) or _leaves_no_content(one) for one in changing)
 
 
 def _takes_back(acting: list[SimpleCommand], effects: list[Effect]) -> bool:

@@ -179,10 +179,14 @@ def _after_done(before: Counters, step: Step, reason: Reason, number: int) -> tu
 
 
 def _is_work(step: Step, reason: Reason) -> bool:
-    """Return whether a step goes on with the work: changes something that is no report on it, or a check that moves."""
-    if TABLE[reason].gain in (Gain.VERIFICATION, Gain.MILESTONE) and reason is not Reason.CHANGE_CONFIRMED:
-        return True
-    return TABLE[reason].gain is Gain.STATE and not step.writing.aside and step.effect is not Effect.MESSAGE
+    """Return whether a step goes on with the work: changes something that is no report on it, or a check that moves.
+
+    A commit is no work: it keeps what was done before it.
+    """
+    gain = TABLE[reason].gain
+    if gain in (Gain.VERIFICATION, Gain.MILESTONE):
+        return reason not in (Reason.CHANGE_CONFIRMED, Reason.GREEN_AGAIN) and not step.signs.commits
+    return gain is Gain.STATE and not step.writing.aside and step.effect is not Effect.MESSAGE
 
 
 def idle_turn(before: Counters, reason: Reason, config: DetectionConfig) -> Counters:

@@ -266,3 +266,23 @@ class TestWords:
     def test_only_the_beginning_is_read(self) -> None:
         """A command is cut before it is looked at."""
         assert parse("ls " + "a " * MAX_COMMAND + "; git push").effect is READ
+
+
+class TestScripts:
+    def test_a_comment_ends_with_its_line(self) -> None:
+        """What stands below a comment runs; a quote in the comment opens nothing; a `#` in a word is no comment."""
+        found = parse("set -e\n# don't ask\ngit add -A\ngit commit -m 'a # b'  # bye\n")
+
+        assert (found.effect, found.commits) == (Effect.IRREVERSIBLE, True)
+        assert parse("# nothing here").noop
+        assert parse("sed -i 's/#x/y/' f.py").target == "f.py"
+
+    def test_a_line_that_resets_and_commits_commits(self) -> None:
+        """Changes are taken back only where nothing else is changed beside it."""
+        assert not parse("git reset -q out || true; git commit -m x").reverts
+        assert parse("git add -A && git reset -q out").reverts
+
+    def test_a_patch_made_anew_is_derived(self) -> None:
+        """Removing the old file and writing what a looking command shows makes nothing of its own."""
+        assert parse("rm -f a.patch; git diff > a.patch").derived
+        assert not parse("git diff > a.patch; python fix.py > b.txt").derived

@@ -212,3 +212,13 @@ class TestDeclared:
 
         assert once.after_done == 2
         assert advance(once, word, Reason.ACKNOWLEDGEMENT, RULES).after_done == 3
+
+
+class TestCommits:
+    def test_a_further_commit_is_no_work(self) -> None:
+        """After a commit, committing once more goes on counting; an edit ends the count."""
+        done = replace(BEFORE, done=True, after_done=4)
+        commit = replace(STEP, signs=Signs(commits=True))
+
+        assert advance(done, commit, Reason.IRREVERSIBLE_EFFECT, RULES).after_done == 5
+        assert advance(done, STEP, Reason.NEW_STATE, RULES).after_done == 0

@@ -214,3 +214,18 @@ class TestNamesOfFiles:
     def test_a_listing_that_begins_with_error_is_no_failure(self, text: str) -> None:
         """A file may be called after an error."""
         assert not outcomes.says_failed(text, writes=False)
+
+
+class TestUnchangedInAShell:
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("On branch main\nnothing to commit, working tree clean", True),
+            ("Requirement already satisfied: attrs in /usr/lib", True),
+            ("Identical: True\n\n fitsdiff: 5.3\n\nNo differences found.", False),
+            ("already satisfied\nInstalling b\nBuilding wheel\nSuccessfully installed b-1.0", False),
+        ],
+    )
+    def test_only_the_last_lines_tell(self, text: str, *, expected: bool) -> None:
+        """What a command printed on its way is its output, not the answer to the write."""
+        assert outcomes.is_unchanged(text, shell=True) is expected
