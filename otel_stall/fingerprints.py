@@ -47,25 +47,26 @@ _DESCRIPTIVE = frozenset(
 )
 """Keys of free text beside the arguments proper, by which a model tells what it is about to do."""
 
-# Every alternative starts with a literal, a class or a boundary and every quantifier is bounded: linear.
-# A pattern runs only where one of its words occurs, and the one for numbers starts with a digit: most of
-# a text is skipped at the speed of a character search.
+# Every pattern starts with a literal or a digit and every quantifier is bounded: linear, and most of a text
+# is skipped at the speed of a character search. A pattern with a literal runs only where it occurs.
 _UNIT = r"(?:ns|us|µs|ms|s|secs?|seconds?|mins?|minutes?|hrs?|hours?)\b"
-_VOLATILE: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = (
-    (("\x1b",), re.compile(r"\x1b\[[0-9;?]{0,16}[ -/]{0,2}[@-~]")),
-    (
-        ("/tmp/tmp", "/var/folders", "pytest-"),
-        re.compile(r"/tmp/tmp[\w.-]{1,40}|/var/folders/[\w/.+-]{1,80}|\bpytest-[0-9]{1,6}\b"),
-    ),
-    (
-        ("pid", "elapsed", "took", "duration", "attempt", "req", "message", "msg", "timestamp", "ts=", "ts:", 'ts"'),
-        re.compile(
-            r"\b(?:pid|elapsed|took|duration|attempt|request|req|message|msg|timestamp|ts)"
-            r"(?:[ _-]?(?:id|number|no))?[\"']?\s?[:=#]?\s?[\"']?#?[a-z_-]{0,12}[0-9]{1,20}(?:\.[0-9]{1,9})?"
-            rf"(?:\s?{_UNIT})?",
-            re.IGNORECASE,
-        ),
-    ),
+_KEYS = ("pid", "elapsed", "took", "duration", "attempt", "request", "req", "message", "msg", "timestamp", "ts")
+
+
+def _keyed(key: str) -> re.Pattern[str]:
+    """Return the pattern of a number or id that stands after a key."""
+    return re.compile(
+        rf"{key}(?<!\w{key})(?:[ _-]?(?:[Ii][Dd]|number|no))?[\"']?\s?[:=#]?\s?[\"']?#?"
+        rf"[A-Za-z_-]{{0,12}}[0-9]{{1,20}}(?:\.[0-9]{{1,9}})?(?:\s?{_UNIT})?"
+    )
+
+
+_VOLATILE: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("\x1b", re.compile(r"\x1b\[[0-9;?]{0,16}[ -/]{0,2}[@-~]")),
+    ("/tmp/tmp", re.compile(r"/tmp/tmp[\w.-]{1,40}")),
+    ("/var/folders", re.compile(r"/var/folders/[\w/.+-]{1,80}")),
+    ("pytest-", re.compile(r"pytest-(?<!\wpytest-)[0-9]{1,6}\b")),
+    *((form, _keyed(form)) for key in _KEYS for form in (key, key.capitalize(), key.upper())),
 )
 _UUID = re.compile(r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b")
 _MAY_BE_UUID = re.compile(r"-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-")
@@ -145,9 +146,8 @@ def _safe_repr(value: object) -> str:
 
 def mask(text: str) -> str:
     """Return the text with volatile tokens (times, durations, ids, addresses, temporary paths) as `#`."""
-    low = text.lower()
-    for words, pattern in _VOLATILE:
-        if any(word in low for word in words):
+    for word, pattern in _VOLATILE:
+        if word in text:
             text = pattern.sub("#", text)
     if _MAY_BE_UUID.search(text):
         text = _UUID.sub("#", text)
