@@ -8,7 +8,7 @@ simple commands at `&&`, `||`, `;`, `|` and line ends outside quotes. Wrappers (
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from otel_stall.observations import Effect
 from otel_stall.vocabulary import (
@@ -53,11 +53,12 @@ class SimpleCommand:
 
     words: tuple[str, ...]
     targets: tuple[str, ...] = ()
+    head: str = field(init=False, default="")
+    """The command's own name, without a path; "" where there is none."""
 
-    @property
-    def head(self) -> str:
-        """The command's own name, without a path; "" where there is none."""
-        return self.words[0].rsplit("/", 1)[-1] if self.words else ""
+    def __post_init__(self) -> None:
+        if self.words:
+            object.__setattr__(self, "head", self.words[0].rsplit("/", 1)[-1])
 
 
 @dataclass(frozen=True, slots=True)
