@@ -7,20 +7,30 @@ not and why, and what the calls lack, is counted. Contents are dropped when the 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from otel_stall.calls import Capture, CompactionMark, Content, ModelCall, Reading, ToolCall
+from otel_stall.calls import (
+    Capture,
+    CompactionMark,
+    Content,
+    HostHint,
+    ModelCall,
+    Reading,
+    ToolCall,
+    UserMark,
+)
 from otel_stall.dialects import carriers, content_switch, conversation_switch, merge, read
+from otel_stall.dialects.known_hosts import HOSTS, LOGS, TRACES, host_of
 from otel_stall.lineage import Lineage, Whose
 from otel_stall.observations import Effect, Step
 from otel_stall.passed_over import Sort, sort_of
 from otel_stall.spans import SpanView
 from otel_stall.steps import observation
 
-__all__ = ["Ability", "Advice", "Calls", "Double", "Examination", "LeftOut", "Scope", "Turns", "examine"]
+__all__ = ["Ability", "Advice", "Calls", "Double", "Examination", "LeftOut", "Scope", "Silent", "Turns", "examine"]
 
 ENOUGH: Final = 0.9
 """Share of calls with content from which the traces can be judged as a whole; chosen, not measured."""
@@ -122,8 +132,22 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True)
+class Silent:
+    """A signal that a host has and that is not here; `lost` says what each of its signals and switches brings."""
+
+    host: str
+    signal: str
+    switch: str
+    lost: str
+
+
+@dataclass(frozen=True, slots=True)
 class Examination:
-    """All that was found. `headless` traces miss a parent of some span; `judged` spans carry verdicts already."""
+    """All that was found. `headless` traces miss a parent of some span; `judged` spans carry verdicts already.
+
+    `logs` are the log records that tell something, `people` the turns that hosts say a person took, `signs`
+    their own signs of a stall.
+    """
 
     spans: int
     traces: int
@@ -138,6 +162,10 @@ class Examination:
     left_out: tuple[LeftOut, ...] = ()
     doubles: tuple[Double, ...] = ()
     advice: tuple[Advice, ...] = ()
+    logs: int = 0
+    people: int = 0
+    signs: int = 0
+    silent: tuple[Silent, ...] = ()
 
     @property
     def ability(self) -> Ability:
@@ -164,13 +192,17 @@ class _Read:
     traces: dict[str, dict[str, Reading]] = field(default_factory=dict)
     left_out: dict[tuple[str, Sort], list[str]] = field(default_factory=lambda: defaultdict(list))
     left_out_spans: Counter[tuple[str, Sort]] = field(default_factory=Counter)
+    signals: set[tuple[str, str]] = field(default_factory=set)
 
     def take(self, view: SpanView) -> None:
         reading = read(view)
+        if (host := host_of(view.scope)) is not None:
+            self.signals.add((host.name, LOGS if view.log else TRACES))
         trace = self.traces.setdefault(reading.trace_id, {})
         if reading.span_id in trace:
             return
-        trace[reading.span_id] = reading
+        if reading.record is not None or not reading.log:
+            trace[reading.span_id] = reading
         if reading.record is None and not reading.is_agent and (sort := sort_of(view)) is not None:
             key = (reading.scope, sort)
             if key not in self.left_out and len(self.left_out) >= _SORTS:
@@ -182,14 +214,15 @@ class _Read:
 
     def examined(self) -> Examination:
         readings = [reading for trace in self.traces.values() for reading in trace.values()]
+        spans = [reading for reading in readings if not reading.log]
         lineage = Lineage.of(sorted(readings, key=lambda r: (r.end_ns, r.start_ns, r.span_id)))
-        whose = [(r, lineage.resolve(r)) for t in self.traces.values() for r in merge(t.values()) if r.record]
+        whose = [(r, lineage.resolve(r)) for r in merge(readings) if r.record]
         return Examination(
-            spans=len(readings),
-            traces=len(self.traces),
+            spans=len(spans),
+            traces=len({reading.trace_id for reading in spans}),
             conversations=len({own.conversation for _, own in whose}),
             unsampled=sum(not reading.sampled for reading in readings),
-            headless=sum(any(r.parent_id and r.parent_id not in t for r in t.values()) for t in self.traces.values()),
+            headless=sum(map(_is_headless, self.traces.values())),
             judged=sum(reading.judged for reading in readings),
             compactions=sum(map(_compacts, (reading for reading, _ in whose))),
             calls=_calls(whose),
@@ -199,9 +232,26 @@ class _Read:
                 LeftOut(scope, sort, spans, tuple(self.left_out[scope, sort]))
                 for (scope, sort), spans in sorted(self.left_out_spans.items(), key=lambda item: (-item[1], item[0]))
             ),
-            doubles=tuple(_doubles(self.traces.values())),
+            doubles=tuple(_doubles(readings)),
             advice=tuple(_advice(whose)),
+            logs=len(readings) - len(spans),
+            people=sum(isinstance(reading.record, UserMark) for reading, _ in whose),
+            signs=sum(isinstance(r.record, HostHint) and bool(r.record.sign) for r, _ in whose),
+            silent=tuple(_silent(self.signals)),
         )
+
+
+def _is_headless(trace: Mapping[str, Reading]) -> bool:
+    return any(r.parent_id and r.parent_id not in trace for r in trace.values() if not r.log)
+
+
+def _silent(signals: Set[tuple[str, str]]) -> Iterator[Silent]:
+    """Yield the signals that hosts seen here have beside those seen."""
+    seen = {name for name, _ in signals}
+    for host in HOSTS:
+        for signal in host.needs:
+            if host.name in seen and (host.name, signal) not in signals:
+                yield Silent(host.name, signal, host.switch, host.lost)
 
 
 def _compacts(reading: Reading) -> bool:
@@ -257,7 +307,7 @@ def _turns(readings: Iterable[Reading]) -> Turns:
 def _scopes(whose: Iterable[tuple[Reading, Whose]]) -> Iterator[Scope]:
     by_scope: dict[str, list[tuple[Reading, Whose]]] = defaultdict(list)
     for reading, own in whose:
-        if reading.record is not None or reading.is_agent:
+        if (reading.record is not None and not _is_part(reading)) or reading.is_agent:
             by_scope[reading.scope].append((reading, own))
     for scope, spans in sorted(by_scope.items(), key=lambda item: (-len(item[1]), item[0])):
         readings = [reading for reading, _ in spans]
@@ -274,17 +324,22 @@ def _scopes(whose: Iterable[tuple[Reading, Whose]]) -> Iterator[Scope]:
         )
 
 
+def _is_part(reading: Reading) -> bool:
+    return isinstance(reading.record, ToolCall) and reading.record.part
+
+
 def _by_capture(contents: Iterable[Content]) -> dict[Capture, int]:
     counts = Counter(content.capture for content in contents)
     return {capture: counts[capture] for capture in Capture if counts[capture]}
 
 
-def _doubles(traces: Iterable[Mapping[str, Reading]]) -> Iterator[Double]:
+def _doubles(readings: Sequence[Reading]) -> Iterator[Double]:
     found: Counter[tuple[str, str]] = Counter()
-    for trace in traces:
-        for reading, carrier in carriers(trace.values()):
-            if isinstance(reading.record, ToolCall) and carrier not in ("", reading.span_id) and carrier in trace:
-                found[trace[carrier].scope, reading.scope] += 1
+    scopes = {reading.span_id: reading.scope for reading in readings}
+    for reading, carrier in carriers(readings):
+        call = isinstance(reading.record, ToolCall) and not _is_part(reading)
+        if call and carrier not in ("", reading.span_id) and carrier in scopes:
+            found[scopes[carrier], reading.scope] += 1
     for (carrier, other), calls in sorted(found.items(), key=lambda item: (-item[1], item[0])):
         yield Double(carrier, other, calls)
 

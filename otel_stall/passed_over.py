@@ -50,6 +50,7 @@ _AGAIN: Final = {
     "lmnr": "the inner half of a call",
     "openinference": "the making of a request, no model turn",
 }
+_BESIDE: Final = "what the host writes beside its calls and turns"
 _MERGED: Final = "several calls in one span; each has one of its own"
 
 
@@ -78,6 +79,10 @@ def sort_of(view: SpanView) -> Sort | None:
         return Sort(Kind.AGAIN, _AGAIN[dialect], dialect)
     if told := _told(view):
         return Sort(Kind.OTHER_WORK, told, dialect)
+    if dialect:
+        return Sort(Kind.OTHER_WORK, _BESIDE, dialect)
+    if view.log:
+        return None
     known = sorted(name for name in map(str, view.attributes) if name.startswith(_FAMILIES))
     if not known:
         looks = not any(map(_is_transport, view.attributes)) and _LOOKS.search(view.name[:_CHARS])

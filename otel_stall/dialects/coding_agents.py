@@ -21,11 +21,14 @@ __all__ = ["CODING_AGENTS"]
 _REFUSED: Final = frozenset({"reject", "rejected", "denied", "deny", "abort", "cancel", "cancelled"})
 
 
-def _named(table: Mapping[str, Role]) -> Callable[[Sighting], Role | None]:
-    """Return a role function by the name of span or event; records of other names count for nothing."""
+def _named(table: Mapping[str, Role], *, whole: bool = False) -> Callable[[Sighting], Role | None]:
+    """Return a role function by the name of span or event.
+
+    Records of other names count for nothing, and where the table is `whole`, spans too.
+    """
 
     def role(seen: Sighting) -> Role | None:
-        return table.get(seen.view.name, Role.OTHER if seen.view.log else None)
+        return table.get(seen.view.name, Role.OTHER if whole or seen.view.log else None)
 
     return role
 
@@ -54,7 +57,7 @@ _CLAUDE: Final = {
     "claude_code.llm_request": Role.MODEL,
     "claude_code.interaction": Role.OTHER,
 }
-_CLAUDE_ROLE: Final = _named(_CLAUDE)
+_CLAUDE_ROLE: Final = _named(_CLAUDE, whole=True)
 _SHORTENED: Final = re.compile(r"…\[(?:[0-9]{1,12} chars|truncated)\]")
 _COMPLETE: Final = "full_command"
 _IN_PART: Final = ("file_path", "skill_name", "subagent_type")
@@ -106,6 +109,7 @@ CLAUDE_CODE: Final = Dialect(
     marks=(),
     scopes=("com.anthropic.claude_code",),
     role=_claude,
+    names=_CLAUDE,
     tool=Tool(
         name=("tool_name", "gen_ai.tool.name"),
         arguments=(_claude_arguments,),
@@ -138,7 +142,7 @@ _CODEX: Final = {
     "codex.compaction": Role.COMPACTION,
     "run_auto_compact": Role.COMPACTION,
 }
-_CODEX_ROLE: Final = _named(_CODEX)
+_CODEX_ROLE: Final = _named(_CODEX, whole=True)
 _CODEX_HEAD: Final = re.compile(r"(?:Process exited with code|Exit code:) (-?[0-9]{1,10})")
 _HEADER: Final = 400
 
@@ -187,6 +191,7 @@ CODEX: Final = Dialect(
     marks=(),
     scopes=("codex",),
     role=_codex,
+    names=_CODEX,
     tool=Tool(
         name=("tool_name",),
         arguments=(_codex_arguments,),
@@ -309,6 +314,7 @@ GEMINI_CLI: Final = Dialect(
     marks=(),
     scopes=("gemini-cli",),
     role=_gemini,
+    names=_GEMINI,
     tool=Tool(
         name=("function_name", "gen_ai.tool.name"),
         arguments=(_gemini_arguments,),
@@ -365,6 +371,7 @@ QWEN_CODE: Final = Dialect(
     marks=(),
     scopes=("qwen-code",),
     role=_named(_QWEN),
+    names=_QWEN,
     tool=Tool(
         name=("function_name", "gen_ai.tool.name", "tool_name"),
         arguments=("gen_ai.tool.call.arguments", "function_args"),
@@ -412,14 +419,18 @@ CLINE: Final = Dialect(
     marks=(),
     scopes=("cline",),
     role=_cline,
+    names=_CLINE,
     tool=Tool(name=("tool", "tool_name"), says=(Says("success", failed=False, succeeded=True),)),
     conversation=("ulid", "task_id", "taskId", "conversationId"),
     agent_id=("agentId",),
 )
 
 
+_GOOSE: Final = {"dispatch_tool_call": Role.TOOL}
+
+
 def _goose(seen: Sighting) -> Role | None:
-    return Role.TOOL if seen.view.name == "dispatch_tool_call" else None
+    return _GOOSE.get(seen.view.name)
 
 
 @reads("input")
@@ -437,6 +448,7 @@ GOOSE: Final = Dialect(
     marks=(),
     scopes=("goose",),
     role=_goose,
+    names=_GOOSE,
     tool=Tool(
         name=("gen_ai.tool.name", _goose_tool),
         arguments=("gen_ai.tool.call.arguments", _goose_arguments),
@@ -489,6 +501,7 @@ OPENCLAW: Final = Dialect(
     marks=("openclaw.toolName", "openclaw.exec.exit_code", "openclaw.outcome"),
     scopes=("openclaw",),
     role=_openclaw,
+    names=_OPENCLAW,
     tool=Tool(
         name=("gen_ai.tool.name", "openclaw.toolName"),
         arguments=("gen_ai.tool.call.arguments", _openclaw_arguments),

@@ -111,10 +111,13 @@ def worktree(seen: Sighting) -> str:
     return label(_mapping(body[1]).get("hash"))
 
 
+_OPENCODE: Final = {"SessionCompaction.process": Role.COMPACTION}
+
+
 def _opencode(seen: Sighting) -> Role | None:
     if seen.view.log:
         return Role.HINT if worktree(seen) else Role.OTHER
-    return Role.COMPACTION if seen.view.name == "SessionCompaction.process" else None
+    return _OPENCODE.get(seen.view.name)
 
 
 OPENCODE: Final = Dialect(
@@ -122,6 +125,7 @@ OPENCODE: Final = Dialect(
     marks=(),
     scopes=("opencode", "kilo"),
     role=_opencode,
+    names=_OPENCODE,
     conversation=("session.id",),
 )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from otel_stall.dialects.known_hosts import host_of
+
 __all__ = ["content_switch", "conversation_switch"]
 
 # openai-agents can leave contents out before any instrumentation sees them.
@@ -30,9 +32,6 @@ _SWITCHES: Final[tuple[tuple[str, str], ...]] = (
     ("openinference.instrumentation.", "OPENINFERENCE_HIDE_INPUTS and OPENINFERENCE_HIDE_OUTPUTS not set"),
     ("autogen-core", "openinference-instrumentation-autogen-agentchat beside it, as it never records content"),
     ("mcp-python-sdk", "an instrumentation of the agent around it, as it never records content"),
-    ("com.anthropic.claude_code", "OTEL_LOG_TOOL_DETAILS=1 and OTEL_LOG_TOOL_CONTENT=1"),
-    ("github.copilot", "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true"),
-    ("gemini-cli", "telemetry.traces and telemetry.logPrompts set to true in its settings"),
     ("semantic_kernel", "SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true"),
 )
 
@@ -52,7 +51,8 @@ _CONVERSATIONS: Final[tuple[tuple[str, str], ...]] = (
 
 def content_switch(scope: str) -> str:
     """Return what makes the instrumentation of that scope record content; "" for one that is not known."""
-    return next((switch for begin, switch in _SWITCHES if scope.startswith(begin)), "")
+    known = next((switch for begin, switch in _SWITCHES if scope.startswith(begin)), "")
+    return known or (host.switch if (host := host_of(scope)) is not None else "")
 
 
 def conversation_switch(scope: str) -> str:

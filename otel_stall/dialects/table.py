@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 
 from otel_stall.dialects.envelopes import Unwrap
@@ -100,7 +100,8 @@ class Dialect:
     """One row: its name, the attributes one of which it needs to be asked, and what it knows.
 
     A row with `scopes` is asked for every span and log record of the scopes that begin so, whatever their
-    attributes. `turn` gives the id of the user turn that a call or model turn belongs to.
+    attributes. `turn` gives the id of the user turn that a call or model turn belongs to. `names` are the spans
+    and events that the row knows by their name.
     """
 
     name: str
@@ -113,6 +114,7 @@ class Dialect:
     scopes: tuple[str, ...] = ()
     agent_id: tuple[Source, ...] = ()
     turn: tuple[Source, ...] = ()
+    names: Mapping[str, Role] = field(default_factory=dict)
 
 
 def names_read(dialect: Dialect) -> frozenset[str]:

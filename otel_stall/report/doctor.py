@@ -36,6 +36,7 @@ def render(found: Examination, problems: Problems) -> str:
     parts = (
         _answer(found),
         _headed("Switch on:", _switches(found.advice)),
+        _headed("Signals of these hosts that are not here:", _silent(found)),
         _headed("Name the conversation; without a name each trace counts as one:", _unnamed(found.advice)),
         _headed("In the calls:", _of_calls(found)),
         _headed("Beside the calls:", _beside(found)),
@@ -50,7 +51,7 @@ def render(found: Examination, problems: Problems) -> str:
 def document(found: Examination, problems: Problems) -> str:
     """Return the examination as JSON text, in ASCII."""
     plain = asdict(found)
-    lists = {key: plain.pop(key) for key in ("calls", "turns", "scopes", "left_out", "doubles", "advice")}
+    lists = {key: plain.pop(key) for key in ("calls", "turns", "scopes", "left_out", "doubles", "advice", "silent")}
     for left in lists["left_out"]:
         left.update(zip(("kind", "reason", "dialect"), left.pop("sort"), strict=True))
     listed = [{"source": p.source, "line": p.line, "error": p.error} for p in problems.kept]
@@ -65,7 +66,8 @@ def _headed(heading: str, lines: Iterator[str]) -> list[str]:
 
 def _answer(found: Examination) -> list[str]:
     calls = found.calls
-    where = f"in {counted(found.conversations, 'conversation')} of {counted(found.spans, 'span')}"
+    logs = f" and {counted(found.logs, 'log record')}" if found.logs else ""
+    where = f"in {counted(found.conversations, 'conversation')} of {counted(found.spans, 'span')}{logs}"
     if not calls.calls:
         return [f"otel-stall cannot judge these traces: no tool call was found {where}.", *_why_none(found)]
     made = f"{counted(calls.calls, 'tool call')} {where}"
@@ -87,6 +89,8 @@ def _why_none(found: Examination) -> Iterator[str]:
         pending = found.calls.pending
         wait = "waits" if pending == 1 else "wait"
         yield f"{counted(pending, 'call')} {wait} for an approval; a call counts when it is made."
+    elif found.silent:
+        yield "These hosts write their calls into signals that are not here."
     elif found.turns.turns:
         yield "The models are traced and the tools are not: add an instrumentation of the agent framework."
     elif any(left.sort.dialect == "mcp" for left in found.left_out):
@@ -111,6 +115,12 @@ def _switches(advice: Sequence[Advice]) -> Iterator[str]:
     for (scope, switch), group in list(told.items())[:_LISTED]:
         yield f"{_name(scope)}: {printable(switch)}"
         yield f"  {', '.join(f'{each.missing} {_HOW[each.capture]} on {_calls_of(each)}' for each in group)}"
+
+
+def _silent(found: Examination) -> Iterator[str]:
+    for each in found.silent:
+        yield f"{each.host}, {each.signal}: {printable(each.switch)}"
+        yield f"  {each.lost}"
 
 
 def _unnamed(advice: Sequence[Advice]) -> Iterator[str]:
@@ -148,6 +158,10 @@ def _beside(found: Examination) -> Iterator[str]:
         yield f"                {said} what was said, {spoke} who spoke before"
     else:
         yield "model turns     none: no tokens, no turns of the user, no repeated answers"
+    if found.people:
+        yield f"people          {counted(found.people, 'turn')} of the user, by the host's word"
+    if found.signs:
+        yield f"host's signs    {counted(found.signs, 'sign')} of a stall: evidence beside ours, no verdict"
     if found.compactions:
         yield f"compactions     {found.compactions:,}"
     else:
