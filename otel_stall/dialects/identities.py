@@ -46,6 +46,7 @@ CONVERSATIONS: Final[tuple[str, ...]] = (
 
 # openai-agents-v2 and Gemini CLI put these on every span, whatever the agent is called.
 _CONSTANT_AGENTS: Final = frozenset({"OpenAI Agent", "gemini-cli"})
+_AGENT_IDS: Final = (AGENT_ID,)
 _CONSTANT_IDS: Final = frozenset({"agent"})
 _PREFIXES: Final = ("invoke_agent ", "agent_run ")
 _SUFFIXES: Final = (".run", ".agent", ".workflow")
@@ -86,7 +87,7 @@ def resource_conversation(resource: Mapping[str, object]) -> str:
 def agent_of(seen: Sighting, dialect: Dialect | None = None) -> str:
     """Return the agent that the span names, "" where none."""
     own = dialect.agent if dialect and dialect.scopes else ()
-    return first_label(seen, (*own, *AGENT_NAMES), _CONSTANT_AGENTS)
+    return first_label(seen, (*own, *AGENT_NAMES) if own else AGENT_NAMES, _CONSTANT_AGENTS)
 
 
 def invoked_agent(seen: Sighting, dialect: Dialect) -> str:
@@ -105,7 +106,7 @@ def invoked_agent(seen: Sighting, dialect: Dialect) -> str:
 def agent_id_of(seen: Sighting, dialect: Dialect | None = None) -> str:
     """Return the agent's id on the span, in the dialect's own order first; "" where none."""
     own = dialect.agent_id if dialect else ()
-    return first_label(seen, (*own, AGENT_ID), _CONSTANT_IDS)
+    return first_label(seen, (*own, AGENT_ID) if own else _AGENT_IDS, _CONSTANT_IDS)
 
 
 def turn_of(seen: Sighting, dialect: Dialect | None) -> str:

@@ -41,7 +41,8 @@ KNOWN: Final = frozenset(
 _SERVICE: Final = "service.name"
 _DURATION: Final = "duration_ms"
 _LONGEST_MS: Final = 86_400_000
-_ROWS_OF: dict[str, tuple[Dialect, ...]] = {}
+_Asked = tuple[bool, tuple[tuple[Dialect, frozenset[str] | None], ...]]
+_ASKED: dict[str, _Asked] = {}
 _SCOPES: Final = 1_024
 _ON_RESOURCE: Final = frozenset({_SERVICE, *CONVERSATIONS, *RUN_NAMES}) | HINT_NAMES
 
@@ -72,7 +73,7 @@ def read(view: SpanView) -> Reading:
         record=record,
         conversation=conversation_of(seen, dialect) if seen.known else "",
         agent=invoked_agent(seen, dialect) if dialect and invokes else agent_of(seen, dialect) if seen.known else "",
-        agent_id=agent_id_of(seen, dialect),
+        agent_id=agent_id_of(seen, dialect) if seen.known else "",
         is_agent=invokes,
         is_workflow=role is Role.WORKFLOW,
         run_id=run_id,
@@ -95,8 +96,8 @@ def passed_over(view: SpanView) -> str:
     Such a span says again what another says, or is work of a kind that is neither a call nor a turn.
     """
     seen = Sighting(view, _among(KNOWN, view.attributes), EMPTY)
-    for row in _rows_of(view.scope):
-        if _asked(row, seen) and row.role(seen) is Role.OTHER:
+    for row, marks in _asked(view.scope)[1]:
+        if (marks is None or not marks.isdisjoint(seen.known)) and row.role(seen) is Role.OTHER:
             return row.name
     return ""
 
@@ -112,39 +113,33 @@ def _start_of(seen: Sighting) -> int:
     return seen.view.start_ns - took * 1_000_000 if took and 0 < took < _LONGEST_MS else seen.view.start_ns
 
 
-def _rows_of(scope: str) -> tuple[Dialect, ...]:
-    """Return the rows that may be asked for a scope: those of no scope in particular, and its own."""
-    rows = _ROWS_OF.get(scope)
-    if rows is None:
-        rows = tuple(row for row in DIALECTS if row.marks or scope.startswith(row.scopes))
-        if len(_ROWS_OF) < _SCOPES:
-            _ROWS_OF[scope] = rows
-    return rows
-
-
-def _asked(row: Dialect, seen: Sighting) -> bool:
-    if row.scopes and seen.view.scope.startswith(row.scopes):
-        return True
-    return any(mark in seen.known for mark in row.marks)
+def _asked(scope: str) -> _Asked:
+    """Return the rows that may be asked for a scope, each with the attributes one of which it needs, None for none."""
+    asked = _ASKED.get(scope)
+    if asked is None:
+        own = [bool(row.scopes) and scope.startswith(row.scopes) for row in DIALECTS]
+        rows = [(row, None if mine else frozenset(row.marks)) for row, mine in zip(DIALECTS, own, strict=True)]
+        asked = any(own), tuple((row, marks) for row, marks in rows if marks is None or marks)
+        if len(_ASKED) < _SCOPES:
+            _ASKED[scope] = asked
+    return asked
 
 
 def _recognise(seen: Sighting) -> tuple[Role | None, tuple[Dialect, ...]]:
     """Return what the span is and every row that sees the same; the first row to know decides."""
+    is_host, asked = _asked(seen.view.scope)
+    if not seen.known and not is_host:
+        return None, ()
     decided: Role | None = None
     rows: list[Dialect] = []
-    if not seen.known and not seen.view.scope.startswith(_HOSTS):
-        return None, ()
-    for row in _rows_of(seen.view.scope):
-        if _asked(row, seen) and (role := row.role(seen)) is not None:
+    for row, marks in asked:
+        if (marks is None or not marks.isdisjoint(seen.known)) and (role := row.role(seen)) is not None:
             decided = decided or role
             if decided is Role.OTHER:
                 return Role.OTHER, (row,)
             if role is decided:
                 rows.append(row)
     return decided, tuple(rows)
-
-
-_HOSTS: Final = tuple(scope for row in DIALECTS for scope in row.scopes)
 
 
 def _record(seen: Sighting, role: Role | None, rows: tuple[Dialect, ...]) -> Record | None:
