@@ -54,8 +54,7 @@ def fold(lane: Lane, observation: Observation, config: StallConfig) -> Verdict |
         case Compaction():
             return _compaction(lane, observation, config)
         case GhostCall():
-            lane.counters = idle_turn(lane.counters, Reason.GHOST_CALL, config.detection)
-            return _verdict(lane, config, Reason.GHOST_CALL)
+            return _ghost(lane, config)
         case HostSign():
             return _host_sign(lane, observation, config)
         case UserTurn():
@@ -187,6 +186,27 @@ def _repeated_text(lane: Lane, text: int, config: StallConfig) -> Verdict:
     lane.counters = idle_turn(lane.counters, Reason.REPEATED_TEXT, config.detection)
     lane.loop = go_round(lane.loop, combine("text", text), max(lane.counters.step, 1))
     return _verdict(lane, config, Reason.REPEATED_TEXT)
+
+
+def _ghost(lane: Lane, config: StallConfig) -> Verdict:
+    """A call that the host refused without a trace is a failed step without number: nobody saw what it was."""
+    counters = idle_turn(lane.counters, Reason.GHOST_CALL, config.detection)
+    lane.counters = replace(counters, distance=counters.distance + 1)
+    lane.recent = [*lane.recent, replace(_GHOST, step=max(counters.step, 1), tokens=lane.tokens)][-RECENT:]
+    return _verdict(lane, config, Reason.GHOST_CALL)
+
+
+_GHOST = Entry(
+    step=1,
+    command="a call that left no trace",
+    reason=Reason.GHOST_CALL,
+    call=None,
+    repeated=False,
+    mutates=False,
+    waits=False,
+    reacquired=False,
+    tokens=None,
+)
 
 
 def _compaction(lane: Lane, seen: Compaction, config: StallConfig) -> Verdict | None:

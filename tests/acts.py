@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from otel_stall.calls import ABSENT, Capture, CompactionMark, Content, HostMark, ModelCall, Reading, ToolCall
+from otel_stall.calls import (
+    ABSENT,
+    Capture,
+    CompactionMark,
+    Content,
+    HostHint,
+    HostMark,
+    ModelCall,
+    Reading,
+    ToolCall,
+    UserMark,
+)
 from otel_stall.config import StallConfig
 from otel_stall.monitor import Monitor
 from otel_stall.verdicts import Judged, Verdict
@@ -26,7 +37,7 @@ class Named:
     evidence: str = "observed"
 
 
-Act = ToolCall | ModelCall | CompactionMark | NewRun | Named
+Act = ToolCall | ModelCall | CompactionMark | UserMark | HostHint | NewRun | Named
 
 
 def content(value: object) -> Content:

@@ -147,11 +147,11 @@ _CODEX_HEAD: Final = re.compile(r"(?:Process exited with code|Exit code:) (-?[0-
 _HEADER: Final = 400
 
 
-@reads("decision", "event.kind")
+@reads("decision", "input_token_count")
 def _codex(seen: Sighting) -> Role | None:
     if seen.view.name == "codex.tool_decision" and _refused(seen) is None:
         return Role.OTHER
-    if seen.view.name == "codex.sse_event" and label(seen.known.get("event.kind")) != "response.completed":
+    if seen.view.name == "codex.sse_event" and "input_token_count" not in seen.known:
         return Role.OTHER
     return _CODEX_ROLE(seen)
 

@@ -165,7 +165,12 @@ class Doubles:
 
     def _twin(self, reading: Reading, sight: _Sight) -> str:
         peers = self._peers.get((reading.trace_id, sight.kind), ())
-        return next((peer.carrier for peer in peers if peer.carrier and _twins(peer, sight)), "")
+        found = next((peer.carrier for peer in peers if peer.carrier and _twins(peer, sight)), "")
+        if found or not isinstance(reading.record, ModelCall) or not reading.conversation:
+            return found
+        # Records of a host's model turns may stand in no trace.
+        peers = self._peers.get(_turns_of(reading), ())
+        return next((p.carrier for p in peers if p.carrier and p.log != sight.log and _twins(p, sight)), "")
 
     def _remember(self, reading: Reading, sight: _Sight, near: Sequence[Ancestor]) -> None:
         self._spans[_own(reading)] = sight
@@ -176,6 +181,8 @@ class Doubles:
             _trim(self._called, self._window)
         if sight.kind != _PART:
             self._note(self._peers, (reading.trace_id, sight.kind), sight)
+        if reading.conversation and isinstance(reading.record, ModelCall):
+            self._note(self._peers, _turns_of(reading), sight)
         for span_id in {reading.parent_id, *(above.span_id for above in near)} - {""}:
             self._note(self._inner, (reading.trace_id, span_id), sight)
 
@@ -191,9 +198,9 @@ def carriers(readings: Iterable[Reading]) -> list[tuple[Reading, str]]:
     """Return the readings of whole traces in the order of their ends, each with the span that carries its call.
 
     That is the span itself where it is nobody's double, and "" for a span that was seen before. Log records
-    come after the spans, as a verdict can be written on a span.
+    come a little after the spans of their time, as a verdict can be written on a span.
     """
-    ordered = sorted(readings, key=lambda reading: (reading.log, *_order(reading)))
+    ordered = sorted(readings, key=_spans_first)
     spans = {_own(reading): reading for reading in ordered}
     doubles = Doubles(max(WINDOW, len(ordered)))
     return [
@@ -228,8 +235,16 @@ def merge(readings: Iterable[Reading]) -> list[Reading]:
     return sorted(kept.values(), key=_order)
 
 
+def _spans_first(reading: Reading) -> tuple[int, int, str]:
+    return reading.end_ns + 2 * _RECORD_NS * reading.log, reading.start_ns, reading.span_id
+
+
 def _order(reading: Reading) -> tuple[int, int, str]:
     return reading.end_ns, reading.start_ns, reading.span_id
+
+
+def _turns_of(reading: Reading) -> _Id:
+    return f"{reading.dialect} {reading.conversation}", "turns"
 
 
 def _call_key(reading: Reading) -> tuple[str, ...]:

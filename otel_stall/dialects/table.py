@@ -125,7 +125,7 @@ def names_read(dialect: Dialect) -> frozenset[str]:
     whose = (dialect.agent, dialect.agent_id, dialect.conversation, dialect.turn)
     read = [source for field in (*called, *said, *whose) for source in field]
     says = [each.attribute for each in tool.says]
-    return names_of(read) | {*dialect.marks, *says, *tool.cut, *model.uncounted}
+    return names_of([*read, dialect.role]) | {*dialect.marks, *says, *tool.cut, *model.uncounted}
 
 
 def by_value(attribute: str, **roles: tuple[str, ...]) -> Callable[[Sighting], Role | None]:
