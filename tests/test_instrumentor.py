@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 import pytest
@@ -57,7 +57,7 @@ def run(tmp_path: Path, **environ: str) -> tuple[list[set[str]], str]:
             "OTEL_TRACES_EXPORTER": "console",
             "OTEL_METRICS_EXPORTER": "none",
             "OTEL_LOGS_EXPORTER": "none",
-            "PYTHONPATH": os.pathsep.join([str(installed(tmp_path)), str(ROOT)]),
+            "PYTHONPATH": os.pathsep.join([*installed(tmp_path), str(ROOT)]),
             **environ,
         },
     )
@@ -70,18 +70,20 @@ def run(tmp_path: Path, **environ: str) -> tuple[list[set[str]], str]:
     return spans, done.stderr
 
 
-def installed(tmp_path: Path) -> Path:
-    """Return a folder that makes the checkout look installed, with the entry points that pyproject.toml names."""
+def installed(tmp_path: Path) -> list[str]:
+    """Return a folder by which the checkout looks installed, with its entry points; none where it is installed."""
     import tomllib
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    (group,) = project["entry-points"].items()
+    ((group, names),) = project["entry-points"].items()
+    if any(found.name in names for found in entry_points(group=group)):
+        return []
     folder = tmp_path / "site" / "otel_stall_checkout-0.dist-info"
     folder.mkdir(parents=True)
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: otel-stall-checkout\nVersion: 0\n", encoding="utf-8")
-    lines = [f"{name} = {value}" for name, value in group[1].items()]
-    (folder / "entry_points.txt").write_text("\n".join([f"[{group[0]}]", *lines, ""]), encoding="utf-8")
-    return folder.parent
+    lines = [f"{name} = {value}" for name, value in names.items()]
+    (folder / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines, ""]), encoding="utf-8")
+    return [str(folder.parent)]
 
 
 FULL = {
