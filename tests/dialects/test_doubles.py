@@ -159,3 +159,57 @@ def test_memory_is_bounded() -> None:
     for number in range(200):
         doubles.admit(tool(f"{number}", FULL, number, number + 1, parent=f"p{number}"), [Ancestor(f"p{number}", "x")])
     assert doubles.remembered() <= 3 * 8 * 16
+
+
+def of_host(name: str, call: ToolCall, at: int, *, parent: str = "", log: bool = False, trace: str = "t") -> Reading:
+    """Return a reading of one host, a span of ten milliseconds or a record."""
+    start = at * MS if log else (at - 10) * MS
+    scope, dialect = "com.anthropic.claude_code", "claude-code"
+    return Reading(trace, name, parent, name, start, at * MS, scope, dialect, call, conversation="s", log=log)
+
+
+def test_a_record_in_another_trace_is_joined_by_its_call_id() -> None:
+    """Hosts write records outside of any trace; what the span leaves empty they fill."""
+    span = of_host("a", ToolCall("Bash", call_id="1"), 10)
+    record = of_host("log:1", replace(FULL, tool="Bash", call_id="1", failed=True), 11, log=True, trace="")
+    other = of_host("log:2", replace(FULL, tool="Bash", call_id="2"), 12, log=True, trace="")
+
+    assert merge([record, span, other]) == [
+        replace(span, record=replace(FULL, tool="Bash", call_id="1", failed=True)),
+        other,
+    ]
+
+
+def test_a_record_is_joined_to_the_span_it_was_written_in_or_beside() -> None:
+    """Without a call id the place tells, and two equal calls of one batch have a record each."""
+    inside = of_host("log:1", FULL, 11, log=True, parent="a")
+    span = of_host("a", replace(FULL, call_id="1"), 10, parent="batch")
+    second = of_host("b", replace(FULL, call_id="2"), 12, parent="batch")
+    beside = [of_host(f"log:{at}", FULL, at, log=True, parent="batch") for at in (13, 14)]
+
+    assert [reading.span_id for reading in merge([span, inside])] == ["a"]
+    assert [reading.span_id for reading in merge([span, second, *beside])] == ["a", "b"]
+    assert admitted(span, second, *beside) == [span, second]
+
+
+def test_a_part_completes_the_call_around_it_and_is_none_itself() -> None:
+    """Outcome and refusal may stand in spans of their own below the call."""
+    span = of_host("a", replace(FULL, call_id="1"), 10)
+    part = of_host("p", ToolCall("", failed=True, denied=True, call_id="1", part=True), 9, parent="a")
+    stray = replace(part, span_id="q", parent_id="gone")
+
+    assert merge([part, span, stray]) == [replace(span, record=replace(FULL, call_id="1", failed=True, denied=True))]
+    assert admitted(part, span) == merge([part, span])
+
+
+def test_live_a_span_without_contents_leaves_its_call_to_the_record() -> None:
+    """Once a host's records had the contents, a span without any is not the step: its record is on its way."""
+    first = [of_host("a", FULL, 10), of_host("log:1", FULL, 11, log=True)]
+    bare = of_host("b", ToolCall(FULL.tool, call_id="2"), 20)
+    record = of_host("log:2", replace(FULL, call_id="2"), 21, log=True)
+    doubles = Doubles()
+    for reading in first:
+        doubles.admit(reading)
+
+    assert [doubles.admit(bare), doubles.admit(record)] == [None, record]
+    assert Doubles().admit(bare) == bare
