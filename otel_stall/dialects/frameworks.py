@@ -8,16 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from otel_stall.dialects.payloads import parse_json
-from otel_stall.dialects.sightings import Sighting, first_label, label, reads
+from otel_stall.dialects.payloads import mapping, parse_json
+from otel_stall.dialects.sightings import Sighting, first_label, label, plain_text, reads
 from otel_stall.dialects.table import Dialect, Model, Role, Says, Tells, Tool
 
 __all__ = ["FRAMEWORKS", "worktree"]
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    parsed = parse_json(value)
-    return parsed if isinstance(parsed, Mapping) else {}
 
 
 # The AI SDK up to version 6, and OpenCode and Kilo, which are built on it
@@ -42,7 +37,7 @@ def _ai_sdk(seen: Sighting) -> Role | None:
 def _ai_tool(seen: Sighting) -> object:
     """Return the tool's name; a host puts a tool of its own in place of one that does not exist."""
     name = seen.known.get("ai.toolCall.name")
-    return _mapping(seen.known.get("ai.toolCall.args")).get("tool", name) if name == _INVALID else name
+    return mapping(seen.known.get("ai.toolCall.args")).get("tool", name) if name == _INVALID else name
 
 
 @reads("ai.toolCall.name")
@@ -54,7 +49,7 @@ def _ai_invalid(seen: Sighting) -> object:
 def _ai_result(seen: Sighting) -> object:
     """Return what the model is given; some hosts wrap it with a title and data for their own display."""
     value = seen.known.get("ai.toolCall.result")
-    found = _mapping(value)
+    found = mapping(value)
     output = found.get("output")
     wrapped = isinstance(output, str) and isinstance(found.get("metadata"), Mapping)
     return output if wrapped or ("title" in found and isinstance(output, str)) else value
@@ -62,13 +57,17 @@ def _ai_result(seen: Sighting) -> object:
 
 @reads("ai.toolCall.result")
 def _ai_exit(seen: Sighting) -> object:
-    metadata = _mapping(seen.known.get("ai.toolCall.result")).get("metadata")
+    metadata = mapping(seen.known.get("ai.toolCall.result")).get("metadata")
     return metadata.get("exit") if isinstance(metadata, Mapping) else None
 
 
 def _ai_denied(seen: Sighting) -> object:
-    said = [seen.view.status_description, *(str(e.attributes.get("exception.message")) for e in seen.view.events[:4])]
-    return True if any(word in text.lower()[:400] for text in said for word in _DENIALS) else None
+    said = [
+        seen.view.status_description,
+        *(event.attributes.get("exception.message") for event in seen.view.events[:4]),
+    ]
+    texts = [plain_text(text)[:400].lower() for text in said if isinstance(text, str)]
+    return True if any(word in text for text in texts for word in _DENIALS) else None
 
 
 @reads("ai.response.text", "ai.response.toolCalls")
@@ -108,7 +107,7 @@ def worktree(seen: Sighting) -> str:
     body = seen.view.body
     if not (isinstance(body, (tuple, list)) and len(body) == 2 and body[0] == "tracking"):
         return ""
-    return label(_mapping(body[1]).get("hash"))
+    return label(mapping(body[1]).get("hash"))
 
 
 _OPENCODE: Final = {"SessionCompaction.process": Role.COMPACTION}
@@ -142,12 +141,12 @@ def _genkit(seen: Sighting) -> Role | None:
 
 @reads("genkit:input")
 def _genkit_input(seen: Sighting) -> object:
-    return _mapping(seen.known.get("genkit:input")).get("messages")
+    return mapping(seen.known.get("genkit:input")).get("messages")
 
 
 @reads("genkit:output")
 def _genkit_output(seen: Sighting) -> object:
-    message = _mapping(seen.known.get("genkit:output")).get("message")
+    message = mapping(seen.known.get("genkit:output")).get("message")
     content = message.get("content") if isinstance(message, Mapping) else None
     parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
     texts = [{"type": "text", "text": part["text"]} for part in parts if "text" in part]
@@ -156,13 +155,13 @@ def _genkit_output(seen: Sighting) -> object:
 
 @reads("genkit:output")
 def _genkit_input_tokens(seen: Sighting) -> object:
-    usage = _mapping(seen.known.get("genkit:output")).get("usage")
+    usage = mapping(seen.known.get("genkit:output")).get("usage")
     return usage.get("inputTokens") if isinstance(usage, Mapping) else None
 
 
 @reads("genkit:output")
 def _genkit_output_tokens(seen: Sighting) -> object:
-    usage = _mapping(seen.known.get("genkit:output")).get("usage")
+    usage = mapping(seen.known.get("genkit:output")).get("usage")
     return usage.get("outputTokens") if isinstance(usage, Mapping) else None
 
 

@@ -49,6 +49,7 @@ _CONSTANT_AGENTS: Final = frozenset({"OpenAI Agent", "gemini-cli"})
 _AGENT_IDS: Final = (AGENT_ID,)
 _CONSTANT_IDS: Final = frozenset({"agent"})
 _PREFIXES: Final = ("invoke_agent ", "agent_run ")
+_UNNAMED: Final = "invoke_agent"
 _SUFFIXES: Final = (".run", ".agent", ".workflow")
 
 
@@ -96,6 +97,8 @@ def invoked_agent(seen: Sighting, dialect: Dialect) -> str:
     if named:
         return named
     name = label(seen.view.name)
+    if name == _UNNAMED:
+        return ""
     for prefix in _PREFIXES:
         name = name.removeprefix(prefix)
     for suffix in _SUFFIXES:

@@ -85,7 +85,7 @@ HOSTS: Final[tuple[Host, ...]] = (
     ),
     Host(
         "GitHub Copilot CLI",
-        ("genai",),
+        ("copilot", "genai"),
         ("github.copilot",),
         (TRACES,),
         "OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true",

@@ -15,7 +15,7 @@ from otel_stall.calls import Capture, Content
 from otel_stall.dialects.sightings import plain_text
 from otel_stall.spans import CutText
 
-__all__ = ["PARSE_LIMIT", "is_marker", "literal_at", "parse", "parse_json"]
+__all__ = ["PARSE_LIMIT", "is_marker", "literal_at", "mapping", "parse", "parse_json"]
 
 PARSE_LIMIT: Final = 1 << 20
 """Characters up to which text is parsed (about 10 ms); longer text is kept as text."""
@@ -72,6 +72,12 @@ def parse_json(value: object, limit: int = PARSE_LIMIT) -> object:
             return None
         return None if _is_deep(text, parsed) else parsed
     return _plain(value)
+
+
+def mapping(value: object) -> Mapping[str, object]:
+    """Return JSON text or a structured value as a mapping, an empty one where it is none."""
+    parsed = parse_json(value)
+    return parsed if isinstance(parsed, Mapping) else {}
 
 
 def is_marker(value: object) -> bool:

@@ -60,6 +60,10 @@ def _strands(seen: Sighting) -> Role | None:
     return _genai(seen) if seen.view.scope.startswith("strands.") else None
 
 
+def _copilot(seen: Sighting) -> Role | None:
+    return _genai(seen) if seen.view.scope.startswith("github.copilot") else None
+
+
 def _traceloop(seen: Sighting) -> Role | None:
     kind = first_label(seen, ("traceloop.span.kind",)).lower()
     if kind == "task":
@@ -194,6 +198,8 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
         role=_strands,
         model=Model(uncounted=("gen_ai.usage.cache_read_input_tokens", "gen_ai.usage.cache_write_input_tokens")),
     ),
+    # Copilot CLI has an agent span for each turn of the user, with the calls right below it.
+    Dialect(name="copilot", marks=("gen_ai.operation.name",), role=_copilot, turn=(sources.span_above,)),
     GENAI,
     Dialect(
         name="traceloop",

@@ -33,6 +33,7 @@ __all__ = [
     "openhands_exit",
     "openinference_input",
     "openinference_output",
+    "span_above",
     "tool_parameters",
 ]
 
@@ -104,6 +105,11 @@ def logfire_output(seen: Sighting) -> object:
 def openhands_exit(seen: Sighting) -> object:
     """Return the exit code that an OpenHands terminal tells beside its output."""
     return _json(seen, "lmnr.span.output").get("exit_code")
+
+
+def span_above(seen: Sighting) -> object:
+    """Return the id of the span around this one."""
+    return seen.view.parent_id or None
 
 
 def openinference_input(seen: Sighting) -> object:

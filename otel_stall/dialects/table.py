@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
+from typing import Final
 
 from otel_stall.dialects.envelopes import Unwrap
-from otel_stall.dialects.sightings import Sighting, Source, first_label, names_of
+from otel_stall.dialects.sightings import Sighting, Source, first_label, label, names_of, reads
 
-__all__ = ["Dialect", "Model", "Role", "Says", "Tells", "Tool", "by_value", "names_read"]
+__all__ = ["Dialect", "Model", "Role", "Says", "Tells", "Tool", "by_name", "by_value", "names_read", "refused"]
 
 
 class Role(Enum):
@@ -126,6 +127,27 @@ def names_read(dialect: Dialect) -> frozenset[str]:
     read = [source for field in (*called, *said, *whose) for source in field]
     says = [each.attribute for each in tool.says]
     return names_of([*read, dialect.role]) | {*dialect.marks, *says, *tool.cut, *model.uncounted}
+
+
+def by_name(names: Mapping[str, Role], *, whole: bool = False) -> Callable[[Sighting], Role | None]:
+    """Return a role function by the name of span or event.
+
+    Records of other names count for nothing, and where the table is `whole`, spans too.
+    """
+
+    def role(seen: Sighting) -> Role | None:
+        return names.get(seen.view.name, Role.OTHER if whole or seen.view.log else None)
+
+    return role
+
+
+_REFUSED: Final = frozenset({"reject", "rejected", "denied", "deny", "abort", "cancel", "cancelled"})
+
+
+@reads("decision")
+def refused(seen: Sighting) -> object:
+    """Return True where a host says that a person or a policy decided against the call, else None."""
+    return True if label(seen.known.get("decision")).lower() in _REFUSED else None
 
 
 def by_value(attribute: str, **roles: tuple[str, ...]) -> Callable[[Sighting], Role | None]:

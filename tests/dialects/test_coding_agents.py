@@ -423,3 +423,24 @@ def test_records_of_a_session_go_on_in_a_resumed_process() -> None:
     second = [SpanView(**{f: getattr(v, f) for f in v.__slots__} | {"trace_id": "b" * 32}) for v in claude_call(2)]
 
     assert [(c.conversation, c.steps) for c in analyze([*first, *second]).conversations] == [("s-1", 2)]
+
+
+def test_an_agent_span_of_copilot_is_a_turn_of_the_user() -> None:
+    """It starts one for each message, and none of them names the main agent, which keeps its lane."""
+    views: list[SpanView] = []
+    for number in range(8):
+        root = f"{'d' if number < 5 else 'e'}" * 16
+        views.append(
+            span(
+                "github.copilot", "execute_tool view", (number, number + 0.5), ids=(f"{number:016x}", root),
+                gen_ai__operation__name="execute_tool", gen_ai__tool__name="view", gen_ai__conversation__id="c",
+                gen_ai__tool__call__arguments='{"path":"a"}', gen_ai__tool__call__result="x",
+            )
+        )  # fmt: skip
+    for root, ends in (("d" * 16, 5), ("e" * 16, 9)):
+        views.append(
+            span("github.copilot", "invoke_agent", (0, ends), ids=(root, ""), gen_ai__operation__name="invoke_agent")
+        )
+    (lane,) = analyze(views).conversations
+
+    assert (lane.lane, lane.steps, lane.counters.steps_since_gain) == ("main", 8, 3)
