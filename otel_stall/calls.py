@@ -20,6 +20,7 @@ __all__ = [
     "ModelCall",
     "Reading",
     "Record",
+    "ToolAnnotations",
     "ToolCall",
     "UserMark",
 ]
@@ -68,6 +69,23 @@ NO_HINTS = Hints()
 
 
 @dataclass(frozen=True, slots=True)
+class ToolAnnotations:
+    """What an MCP server says of a tool, where the emitter carries it; None means not said.
+
+    The names are the protocol's `readOnlyHint`, `destructiveHint`, `idempotentHint` and `openWorldHint`. Its
+    defaults are not filled in: what a server does not say tells nothing.
+    """
+
+    read_only: bool | None = None
+    destructive: bool | None = None
+    idempotent: bool | None = None
+    open_world: bool | None = None
+
+
+NO_ANNOTATIONS = ToolAnnotations()
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCall:
     """One executed tool call as its emitter described it.
 
@@ -94,6 +112,7 @@ class ToolCall:
     part: bool = False
     settled: bool = False
     exit_tells: bool = True
+    annotations: ToolAnnotations = NO_ANNOTATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +166,15 @@ Record = ToolCall | ModelCall | CompactionMark | UserMark | HostHint
 
 @dataclass(frozen=True, slots=True)
 class HostMark:
-    """A timestamped `stall.*` event by which the host names a milestone outside a tool call."""
+    """A timestamped `stall.*` event by which the host names a milestone outside a tool call.
+
+    `conversation` is whose it is where the event says so; "" = that of its span.
+    """
 
     milestone: str
     evidence: str
     time_ns: int
+    conversation: str = ""
 
 
 @dataclass(frozen=True, slots=True)

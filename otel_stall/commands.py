@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field, replace
 
 from otel_stall.observations import Effect
+from otel_stall.rulings import NO_RULING, NO_RULINGS, Ruling, Rulings
 from otel_stall.vocabulary import (
     CHECK_SUBCOMMANDS,
     CHECK_WORDS,
@@ -90,14 +91,18 @@ class Shell:
     noop: bool = False
 
 
-def parse(command: str) -> Shell:
-    """Return what a command line does; an empty one is a no-op. Never raises; linear in its length."""
+def parse(command: str, rulings: Rulings = NO_RULINGS) -> Shell:
+    """Return what a command line does; an empty one is a no-op. Never raises; linear in its length.
+
+    `rulings` go before what is built in; `shown` is then the pattern that fits.
+    """
     text, document = _without_documents(_unwrapped(command))
     simple = _split(text)
-    acting = [one for one in simple if not _idle(one) and not (document is not None and _recites(one))]
+    ruled = {one: ruling for one in simple if (ruling := _ruling(one, rulings)).pattern}
+    acting = [one for one in simple if one in ruled or not (_idle(one) or (document is not None and _recites(one)))]
     if not acting:
         return Shell(effect=Effect.OTHER, name="", shown="no-op", noop=True)
-    effects = [_effect(one) for one in acting]
+    effects = [_ruled(_effect(one), ruled.get(one)) for one in acting]
     main = _main(acting, effects)
     effect = effects[acting.index(main)]
     written = next((one.targets[0] for one in acting if one.targets), "")
@@ -105,7 +110,7 @@ def parse(command: str) -> Shell:
         effect=effect,
         name=_name(main),
         normal=_normal(simple, text),
-        shown=_shown_name(main),
+        shown=ruled[main].pattern if main in ruled and not ruled[main].never else _shown_name(main),
         check=_check_identity(main) if effect is Effect.CHECK else "",
         target=written or _operand(main, effect),
         lines=_shown_lines(acting) if effect is Effect.READ else None,
@@ -117,6 +122,19 @@ def parse(command: str) -> Shell:
         removes=all(_leaves_no_content(one) or not each.mutates() for one, each in zip(acting, effects, strict=True)),
         commits=any(_commits(one) for one in acting),
     )
+
+
+def _ruling(one: SimpleCommand, rulings: Rulings) -> Ruling:
+    return rulings.of_command(one.words, (one.head, *_operands(one))) if rulings.commands else NO_RULING
+
+
+def _ruled(effect: Effect, ruling: Ruling | None) -> Effect:
+    """Return the effect that a user's setting makes of one."""
+    if ruling is None:
+        return effect
+    if ruling.never:
+        return {Effect.IRREVERSIBLE: Effect.WRITE, Effect.CHECK: Effect.COMMAND}.get(effect, effect)
+    return ruling.effect or effect
 
 
 _RANK = {

@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from otel_stall.baseline import Baseline
 from otel_stall.errors import ConfigError
+from otel_stall.patterns import command_problem, tool_problem
 
-__all__ = ["BoundsConfig", "DetectionConfig", "StallConfig"]
+__all__ = ["BoundsConfig", "CommandRules", "DetectionConfig", "MilestonesConfig", "StallConfig", "ToolRules"]
 
 _LOG = logging.getLogger("otel_stall")
 
@@ -87,6 +88,86 @@ class DetectionConfig(_Settings):
     """A stall that opens within so many steps of the last one, on the same calls, is the same stall."""
 
 
+def _checked_tool(pattern: str) -> str:
+    return _checked(pattern, tool_problem(pattern))
+
+
+def _checked_command(pattern: str) -> str:
+    return _checked(pattern, command_problem(pattern))
+
+
+def _checked(pattern: str, problem: str) -> str:
+    if problem:
+        raise PydanticCustomError("pattern", "{pattern} {problem}", {"pattern": repr(pattern[:40]), "problem": problem})
+    return " ".join(pattern.split())
+
+
+def _listed(value: object) -> object:
+    """Take a text for a list with commas, as environment variables give it."""
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+_Many = Field(max_length=200)
+ToolPatterns = Annotated[tuple[Annotated[str, AfterValidator(_checked_tool)], ...], BeforeValidator(_listed), _Many]
+CommandPatterns = Annotated[
+    tuple[Annotated[str, AfterValidator(_checked_command)], ...], BeforeValidator(_listed), _Many
+]
+
+
+class _Rules(_Settings):
+    """Patterns of three kinds; one and the same pattern has one meaning."""
+
+    @model_validator(mode="after")
+    def _one_meaning(self) -> Self:
+        listed = [pattern for name in type(self).model_fields for pattern in dict.fromkeys(getattr(self, name))]
+        for pattern in listed:
+            if listed.count(pattern) > 1:
+                raise PydanticCustomError("pattern", "{pattern} is in two lists", {"pattern": repr(pattern[:40])})
+        return self
+
+
+class ToolRules(_Rules):
+    """What tools do, by patterns of their names: `*` stands for any characters, `?` for one, case for nothing.
+
+    A pattern is held against the tool's whole name and against its own name without a server or namespace
+    before it: `create_pr` fits `mcp__github__create_pr`. In the environment patterns are parted by commas.
+    """
+
+    irreversible: ToolPatterns = ()
+    """Tools whose effect cannot be undone: one that succeeded is a milestone."""
+    checks: ToolPatterns = ()
+    """Tools that check the work: red and green, and a milestone where they turn green after a change."""
+    never: ToolPatterns = ()
+    """Tools that reach no milestone, whatever they are called or do; goes before the other two."""
+
+
+class CommandRules(_Rules):
+    """What shell commands do, by their first words: `make release`, `aws s3 rm`, `./scripts/deploy-*`.
+
+    Words are held against the command with its options left out, or as it stands; wrappers (`sudo`, `cd x &&`,
+    `VAR=1`) are passed over. In the environment patterns are parted by commas.
+    """
+
+    irreversible: CommandPatterns = ()
+    """Commands whose effect cannot be undone; one with `--dry-run` or `--help` has none."""
+    checks: CommandPatterns = ()
+    """Commands that check the work."""
+    never: CommandPatterns = ()
+    """Commands that reach no milestone; goes before the other two."""
+
+
+class MilestonesConfig(_Settings):
+    """Which tool calls reach a milestone, beside the rules that are built in; `docs/milestones.md` has them."""
+
+    tools: ToolRules = ToolRules()
+    """Rules by the names of tools."""
+    commands: CommandRules = CommandRules()
+    """Rules by the first words of shell commands."""
+    irreversible: bool = True
+    """Whether an irreversible effect is a milestone at all; False = it changes state as any write does. What the
+    host names itself counts in any case."""
+
+
 class BoundsConfig(_Settings):
     """Limits of what is kept; what falls out is counted."""
 
@@ -129,6 +210,7 @@ class StallConfig(_Settings):
     """False switches everything off: spans pass untouched."""
     detection: DetectionConfig = DetectionConfig()
     bounds: BoundsConfig = BoundsConfig()
+    milestones: MilestonesConfig = MilestonesConfig()
     mode: Literal["annotate", "events_only"] = "annotate"
     """`annotate` writes verdicts on spans; `events_only` touches no span: verdicts are logged events and metrics."""
     preset: Literal["full", "minimal"] = "full"

@@ -1,19 +1,21 @@
-"""What a tool call could do, from the host's hint, the tool's name and its arguments.
+"""What a tool call could do, from the host's hint, the settings, the tool's name and its arguments.
 
-Order: the host's `stall.effect`, the tool's whole name, the shell command it runs, the first or last
-word of its name. What none of them tells is `other`: it may change something, and nothing is assumed.
+Order: the host's `stall.effect`, the user's settings for this tool, the tool's whole name, the shell command
+it runs, the first or last word of its name. What none of them tells is `other`: it may change something,
+and nothing is assumed. What an MCP server says of its tool bounds what the name says.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from otel_stall import commands
-from otel_stall.calls import ToolCall
+from otel_stall.calls import ToolAnnotations, ToolCall
 from otel_stall.commands import Shell
 from otel_stall.observations import Effect
+from otel_stall.rulings import NO_RULINGS, Rulings
 from otel_stall.vocabulary import (
     ASIDE_WORDS,
     CHECK_TOOLS,
@@ -115,18 +117,27 @@ def command_line(arguments: object) -> str:
 
 def tool_words(tool: str) -> list[str]:
     """Return the lower-case words of a tool's own name, without the server or namespace before it."""
-    name = tool[:_MAX_NAME].split("__")[-1].rsplit(".", 1)[-1].rsplit("/", 1)[-1]
-    return [word for word in _SEPARATOR.split(_CAMEL.sub("_", name).lower()) if word]
+    return [word for word in _SEPARATOR.split(_CAMEL.sub("_", _own_name(tool)).lower()) if word]
 
 
-def nature(call: ToolCall) -> Nature:
+def _own_name(tool: str) -> str:
+    return tool[:_MAX_NAME].split("__")[-1].rsplit(".", 1)[-1].rsplit("/", 1)[-1]
+
+
+def nature(call: ToolCall, rulings: Rulings = NO_RULINGS) -> Nature:
     """Return what kind of act a call is. Never raises; unknown tools are `other`."""
     words = tool_words(call.tool)
     whole = "_".join(words)
     arguments = call.arguments.value
     path = argument(arguments, PATH_KEYS)
-    shell = _shell(whole, words, arguments)
-    effect = _hinted(call.hints.effect) or _effect(whole, words, arguments, shell)
+    shell = _shell(whole, words, arguments, rulings)
+    ruling = rulings.of_tool(call.tool, _own_name(call.tool))
+    named = _effect(whole, words, arguments, shell, never=ruling.never)
+    said = _hinted(call.hints.effect) or ruling.effect
+    effect = said or _annotated(named, call.annotations)
+    if said is None and call.annotations.read_only and shell is not None:
+        shell = replace(shell, mutates=False, commits=False)
+    effect = _limited(effect, shell, never=ruling.never, irreversible=rulings.irreversible)
     target = path or (shell.target if shell else "")
     if effect is Effect.WRITE and _is_note(target):
         effect = Effect.NOTE
@@ -136,9 +147,33 @@ def nature(call: ToolCall) -> Nature:
         shell=shell,
         polls=effect is Effect.WAIT or not _POLLED.isdisjoint(words),
         retrieval=_is_retrieval(whole, words),
-        declares_done=whole in DONE_TOOLS,
+        declares_done=whole in DONE_TOOLS and not ruling.never,
         aside=_is_aside(target),
     )
+
+
+_MAY_CHANGE = frozenset({Effect.WRITE, Effect.IRREVERSIBLE, Effect.MESSAGE, Effect.COMMAND, Effect.OTHER})
+
+
+def _annotated(named: Effect, said: ToolAnnotations) -> Effect:
+    """Return the effect that a server's own word leaves of what the name says.
+
+    A read-only tool reads at most. One that may destroy, in the open world, and with each call anew, cannot be
+    undone; all three must be said, for the protocol's defaults would make every tool such a one.
+    """
+    if said.read_only:
+        return Effect.READ if named in _MAY_CHANGE else named
+    final = said.destructive and said.open_world and not said.idempotent
+    return Effect.IRREVERSIBLE if final and named in _MAY_CHANGE else named
+
+
+def _limited(effect: Effect, shell: Shell | None, *, never: bool, irreversible: bool) -> Effect:
+    """Return the effect without what the settings take from it."""
+    if effect is Effect.IRREVERSIBLE and (never or not irreversible):
+        return Effect.WRITE
+    if effect is Effect.CHECK and never:
+        return Effect.COMMAND if shell is not None else Effect.OTHER
+    return effect
 
 
 def _hinted(effect: str) -> Effect | None:
@@ -148,18 +183,18 @@ def _hinted(effect: str) -> Effect | None:
         return None
 
 
-def _shell(whole: str, words: list[str], arguments: object) -> Shell | None:
+def _shell(whole: str, words: list[str], arguments: object, rulings: Rulings) -> Shell | None:
     if whole in SHELL_TOOLS or not {"bash", "shell", "terminal"}.isdisjoint(words[:2]):
         bare = isinstance(arguments, str) or not isinstance(arguments, Mapping)
         text = command_line(arguments)
         restarts = not bare and "command" not in arguments and "restart" in arguments  # type: ignore[operator]
         if not restarts and (text or isinstance(arguments, str | Mapping)):
             polls = not _POLLED.isdisjoint(words)
-            return None if polls and not text else commands.parse(text)
+            return None if polls and not text else commands.parse(text, rulings)
     return None
 
 
-def _effect(whole: str, words: list[str], arguments: object, shell: Shell | None) -> Effect:
+def _effect(whole: str, words: list[str], arguments: object, shell: Shell | None, *, never: bool) -> Effect:
     if shell is not None:
         return shell.effect
     for names, effect in (
@@ -176,7 +211,8 @@ def _effect(whole: str, words: list[str], arguments: object, shell: Shell | None
         return _EDITOR_EFFECTS[verb]
     for word in (words[0], words[-1]) if words else ():
         for verbs, effect in _VERBS:
-            if word in verbs:
+            # "exchange_rate" is no exchange: a tool that the settings take out goes on to its next word.
+            if word in verbs and not (never and effect is Effect.IRREVERSIBLE):
                 return effect
     return Effect.OTHER
 

@@ -41,6 +41,7 @@ from otel_stall.observations import (
     UserTurn,
     Writing,
 )
+from otel_stall.rulings import NO_RULINGS, Rulings
 
 __all__ = ["observation", "step"]
 
@@ -49,11 +50,11 @@ _SHORT = 300
 _DENIED = digest("denied")
 
 
-def observation(reading: Reading) -> Observation | None:
+def observation(reading: Reading, rulings: Rulings = NO_RULINGS) -> Observation | None:
     """Return what the fold takes of a reading, or None where it holds nothing for the fold."""
     record = reading.record
     if isinstance(record, ToolCall):
-        return step(record)
+        return step(record, rulings)
     if isinstance(record, ModelCall):
         return _model_turn(record)
     if isinstance(record, CompactionMark):
@@ -88,14 +89,18 @@ def _compacted(mark: CompactionMark) -> bool:
     return True
 
 
+<<<<<<< HEAD
 def _futile(mark: CompactionMark) -> bool:
     """Return whether a compaction freed less than a tenth: such a host compacts again at once."""
     return bool(mark.size_before) and mark.size_after is not None and mark.size_after > 0.9 * (mark.size_before or 0)
 
 
 def step(call: ToolCall) -> Step:
+=======
+def step(call: ToolCall, rulings: Rulings = NO_RULINGS) -> Step:
+>>>>>>> 86597dd (Settings say which tools and commands reach milestones; MCP annotations bound what a tool's name says)
     """Return the step of a tool call: effect, outcome and fingerprints. Never raises; linear in the content."""
-    kind = effects.nature(call)
+    kind = effects.nature(call, rulings)
     result = call.result
     text = outcomes.result_text(result.value) if result.capture is Capture.CAPTURED else ""
     exit_code = _exit_code(call, text)
@@ -201,7 +206,7 @@ def _failure(call: ToolCall, text: str, *, captured: bool) -> int | None:
 def _check(kind: Nature, call: ToolCall, text: str, *, failed: bool, exit_code: int | None) -> CheckOutcome | None:
     if kind.effect is not Effect.CHECK or (failed and outcomes.is_missing(text) and len(text) < _SHORT):
         return None
-    identity = kind.shell.check if kind.shell else call.tool
+    identity = (kind.shell.check if kind.shell else "") or call.tool
     return check_outcome(identity, text, failed=failed, exit_code=exit_code)
 
 

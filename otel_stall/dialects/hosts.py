@@ -7,8 +7,9 @@ from typing import Final
 from otel_stall import attributes as names
 from otel_stall.calls import NO_HINTS, Hints, HostMark
 from otel_stall.dialects.sightings import Sighting, label, truth
+from otel_stall.spans import EventView
 
-__all__ = ["HINT_NAMES", "RUN_NAMES", "hints_of", "marks_of", "said_by_host"]
+__all__ = ["HINT_NAMES", "MARK", "RUN_NAMES", "hints_of", "mark_of", "marks_of", "said_by_host"]
 
 _TEXTS: Final = {
     "milestone": names.MILESTONE_NAME,
@@ -25,7 +26,10 @@ HINT_NAMES: Final = frozenset({*_TEXTS.values(), names.INFRA, names.COMPACTION})
 RUN_NAMES: Final = (names.RUN_ID, names.RUN_OUTCOME, names.TASK_ID, names.TASK_CLASS)
 """Attributes that tell of the run and its task, in the order of `Reading`'s fields."""
 
-_MARK: Final = "stall.milestone"
+MARK: Final = "stall.milestone"
+"""Name of the span event by which a host marks a milestone."""
+
+_CONVERSATION: Final = "gen_ai.conversation.id"
 # What otel-stall itself wrote on a span is no word of the host's.
 _OWN_EVENTS: Final = frozenset(name.key for name in names.names("event"))
 _MARKS: Final = 32
@@ -52,8 +56,15 @@ def marks_of(seen: Sighting) -> tuple[HostMark, ...]:
     for event in seen.view.events:
         if event.name in _OWN_EVENTS:
             continue
-        milestone = label(event.attributes.get(names.MILESTONE_NAME))
-        if milestone or event.name == _MARK:
-            evidence = label(event.attributes.get(names.MILESTONE_EVIDENCE))
-            found.append(HostMark(milestone or _MARK, evidence, event.time_ns))
+        if (mark := mark_of(event)) is not None:
+            found.append(mark)
     return tuple(found[:_MARKS])
+
+
+def mark_of(event: EventView) -> HostMark | None:
+    """Return the milestone that an event marks, None where it marks none; another conversation's where it says so."""
+    milestone = label(event.attributes.get(names.MILESTONE_NAME))
+    if not milestone and event.name != MARK:
+        return None
+    evidence = label(event.attributes.get(names.MILESTONE_EVIDENCE))
+    return HostMark(milestone or MARK, evidence, event.time_ns, label(event.attributes.get(_CONVERSATION)))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from otel_stall.calls import Capture, Content, ToolCall
+from otel_stall.dialects.annotations import ANNOTATION_NAMES, annotations_of
 from otel_stall.dialects.envelopes import Unwrapped, unwrap_arguments, unwrap_result
 from otel_stall.dialects.hosts import hints_of
 from otel_stall.dialects.payloads import parse
@@ -19,7 +20,7 @@ __all__ = ["TOOL_NAMES", "called_tool", "tool_call"]
 _ERROR_TYPE: Final = "error.type"
 _DEFERRED: Final = "pydantic_ai.tool.deferral.name"
 _EXIT_CODES: Final = ("process.exit.code", "codex.command.exit_code")
-TOOL_NAMES: Final = frozenset({_ERROR_TYPE, _DEFERRED, *_EXIT_CODES})
+TOOL_NAMES: Final = frozenset({_ERROR_TYPE, _DEFERRED, *_EXIT_CODES}) | ANNOTATION_NAMES
 """Attributes read from tool spans whatever their dialect."""
 
 _ERROR_LIMIT: Final = 4_000
@@ -66,6 +67,7 @@ def tool_call(seen: Sighting, rows: Sequence[Dialect], *, part: bool = False) ->
         part=part,
         settled=settled,
         exit_tells=all(tool.tells is not Tells.TEXT for tool in tools),
+        annotations=annotations_of(seen),
     )
 
 
