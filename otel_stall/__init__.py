@@ -3,6 +3,7 @@
 from otel_stall.attachment import attach
 from otel_stall.config import StallConfig
 from otel_stall.errors import ConfigError, DecodeError, SnapshotError, StallError
+from otel_stall.marking import milestone
 from otel_stall.monitor import Monitor
 from otel_stall.processor import StallSpanProcessor
 from otel_stall.verdicts import Gain, Judged, Kind, Level, Stall, Verdict
@@ -23,6 +24,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "attach",
+    "milestone",
 ]
 
 __version__ = "0.1.0"

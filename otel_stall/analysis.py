@@ -8,18 +8,18 @@ spans alone: files, shards and their order make no difference.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from otel_stall import dialects
 from otel_stall.calls import Capture, ModelCall, Reading
 from otel_stall.config import StallConfig
 from otel_stall.dialects import doubles
 from otel_stall.lineage import Lineage, Whose
-from otel_stall.monitor import Monitor
+from otel_stall.monitor import MAIN, Monitor, at_mark
 from otel_stall.observations import Effect, Step
 from otel_stall.runs import Run, RunCount, Said
 from otel_stall.spans import SpanView
-from otel_stall.verdicts import Change, Gain, Judged, Milestone, Stall
+from otel_stall.verdicts import Change, Declaration, Gain, Judged, Milestone, Stall
 
 __all__ = ["Analysis", "ConversationAnalysis", "Counters", "Observable", "StepDetail", "Summary", "analyze"]
 
@@ -199,13 +199,27 @@ def _conversations(views: Iterable[SpanView]) -> tuple[int, dict[str, list[tuple
     lineage = Lineage.of(sorted((r for trace in traces.values() for r in trace.values()), key=_order))
     spans = sum(not reading.log for trace in traces.values() for reading in trace.values())
     once = sorted(doubles.merge(r for trace in traces.values() for r in trace.values()), key=_order)
+    marked = [reading for trace in traces.values() for reading in trace.values() if reading.marks]
     traces.clear()
     conversations: dict[str, list[tuple[Whose, Reading]]] = {}
     for reading in once:
-        if reading.record or reading.marks or reading.run_outcome or reading.task_id or reading.task_class:
+        if reading.record or reading.run_outcome or reading.task_id or reading.task_class:
             own = lineage.resolve(reading)
-            conversations.setdefault(own.conversation, []).append((own, reading))
+            conversations.setdefault(own.conversation, []).append((own, replace(reading, marks=())))
+    for own, reading in _marks(marked, lineage):
+        conversations.setdefault(own.conversation, []).append((own, reading))
+    for listed in conversations.values() if marked else ():
+        listed.sort(key=lambda entry: _order(entry[1]))
     return spans, conversations
+
+
+def _marks(marked: Iterable[Reading], lineage: Lineage) -> Iterator[tuple[Whose, Reading]]:
+    """Yield each milestone that the host marked, at its own time: the span around it may end long after."""
+    for reading in sorted(marked, key=_order):
+        own = lineage.resolve(reading)
+        for mark in reading.marks:
+            elsewhere = mark.conversation not in ("", own.conversation)
+            yield Whose(mark.conversation, "") if elsewhere else own, at_mark(reading, mark)
 
 
 def _take(
@@ -214,9 +228,11 @@ def _take(
     """Yield what the fold says of a reading, entered in its lane; model turns alone make a lane too."""
     if reading.record is None and not reading.marks:
         return
-    lane = lanes.setdefault((own.conversation, own.lane), _Lane(reading.start_ns))
+    name = own.lane or monitor.lanes.latest(own.conversation) or MAIN
+    lane = lanes.setdefault((own.conversation, name), _Lane(reading.start_ns or reading.end_ns))
     lane.meet(own, reading)
-    for judged in monitor.observe(reading, own.conversation, own.lane, own.agent):
+    judge = monitor.mark if reading.marks else monitor.observe
+    for judged in judge(reading, own.conversation, name, own.agent):
         lane.take(judged, details)
         yield judged
 
@@ -241,7 +257,7 @@ class _Lane:
     runs: list[RunCount] = field(default_factory=lambda: [RunCount()])
 
     def meet(self, own: Whose, reading: Reading) -> None:
-        self.start_ns = min(self.start_ns, reading.start_ns)
+        self.start_ns = min(self.start_ns, reading.start_ns or reading.end_ns)
         self.agent = self.agent or own.agent
         self.service = self.service or reading.service
         if reading.run_id and not reading.is_agent and reading.run_id != self.runs[-1].run_id:
@@ -263,10 +279,18 @@ class _Lane:
             if changed.stall is not None:
                 self.stalls[changed.stall.number] = changed.stall
             if changed.milestone is not None:
-                self.milestones.append(changed.milestone)
+                self._reach(changed.milestone)
             self.compactions += changed.change is Change.CONTEXT_COMPACTED
         if verdict.counted and isinstance(judged.observation, Step):
             self._count(judged.observation, judged, details)
+
+    def _reach(self, milestone: Milestone) -> None:
+        """Take in a milestone, and let the declared ones that it verifies say so."""
+        if milestone.confirms:
+            self.milestones = [
+                replace(one, confirmed_at=milestone.step) if _waited(one, milestone) else one for one in self.milestones
+            ]
+        self.milestones.append(milestone)
 
     def _count(self, step: Step, judged: Judged, details: bool) -> None:
         command = step.effect in (Effect.COMMAND, Effect.CHECK)
@@ -313,6 +337,11 @@ class _Lane:
             partial=self.partial,
             **said.of(run.run_id),
         )
+
+
+def _waited(one: Milestone, by: Milestone) -> bool:
+    declared = not one.evidence.verified and one.confirmed_at is None
+    return declared and Declaration(one.step, one.name) in by.confirms
 
 
 def _detail(step: Step, judged: Judged) -> StepDetail:

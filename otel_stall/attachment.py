@@ -19,7 +19,7 @@ from otel_stall.processor import StallSpanProcessor
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
-__all__ = ["attach"]
+__all__ = ["attach", "attached"]
 
 _LOG = logging.getLogger("otel_stall")
 
@@ -64,6 +64,18 @@ def attach(
         else:
             _unattached[:] = [chosen]
         return chosen
+
+
+def attached(span: object = None) -> StallSpanProcessor | None:
+    """Return the processor that an open span will end in, or else one of the live provider's; None where there is none.
+
+    Adds nothing and sets nothing up.
+    """
+    for each in sdk.processors_above(span):
+        if isinstance(each, StallSpanProcessor):
+            return each
+    found = _known(trace.get_tracer_provider())
+    return found or next((chosen for held, chosen in list(_attached.values()) if held() is not None), None)
 
 
 def _live() -> TracerProvider:

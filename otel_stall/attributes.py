@@ -134,6 +134,12 @@ END_REASON: Final = _register(
 CONTEXT_INFERRED: Final = _register(
     "stall.context.inferred", "bool", "both", "On stall.context_compacted: told by token counts, not by the host."
 )
+MILESTONE_DECLARED: Final = _register(
+    "stall.milestone.declared",
+    "string[]",
+    "both",
+    "On stall.milestone_reached: declared milestones that this one verifies.",
+)
 SEGMENT_LENGTH: Final = _register("stall.segment.length", "int", "both", "Steps between two verified milestones.")
 
 # Metrics. Agent and task class are attributes of most of them, capped in number; a conversation never is.

@@ -274,24 +274,46 @@ def calibrate(outcomes: Path | None, output: Path, origin: str | None, paths: Se
 
 @commands.command()
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--milestones", is_flag=True, help="Say what reached milestones, and what looks irreversible.")
+@click.option(
+    "--config",
+    "config_path",
+    type=click.Path(path_type=Path),
+    help="With --milestones: settings in YAML; OTEL_STALL_* variables complete them.",
+)
 @_from
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-def doctor(form: str, origin: str | None, paths: Sequence[str]) -> int:
+def doctor(form: str, milestones: bool, config_path: Path | None, origin: str | None, paths: Sequence[str]) -> int:
     """Say whether traces can be judged, and what to switch on where they cannot.
 
     PATH is what `analyze` reads. Which spans are tool calls, which were left out and why, and how many
-    calls have arguments, results, ids and a conversation, for each instrumentation.
+    calls have arguments, results, ids and a conversation, for each instrumentation. With --milestones: what
+    reached a milestone, by which rule, and which tools and commands count as irreversible or as checks, by the
+    built-in rules and by the settings.
     """
-    from otel_stall.doctor import examine
-    from otel_stall.readers import Problems, read_paths
-    from otel_stall.report.doctor import document, render
+    from otel_stall.readers import Problems
 
     _check(None, paths)
-    problems = Problems()
-    views = read_paths(paths, problems=problems, stdin=sys.stdin.buffer, name=origin or "")
-    found = examine(_counted(views) if sys.stderr.isatty() else views)
-    _print((document if form == "json" else render)(found, problems))
+    if config_path is not None and not milestones:
+        raise click.UsageError("--config goes with --milestones")
+    problems, config = Problems(), _config(config_path)
+    run = _Run(tuple(paths), config, problems, sys.stdin.buffer, sys.stdout, False, False, origin or "")
+    _print((_surveyed if milestones else _examined)(run, form))
     return _say(problems, listed=form == "json" or not sys.stdout.isatty())
+
+
+def _examined(run: _Run, form: str) -> str:
+    from otel_stall.doctor import examine
+    from otel_stall.report.doctor import document, render
+
+    return (document if form == "json" else render)(examine(_views(run)), run.problems)
+
+
+def _surveyed(run: _Run, form: str) -> str:
+    from otel_stall.report.survey import document, render
+    from otel_stall.survey import survey
+
+    return (document if form == "json" else render)(survey(_views(run), run.config), run.problems)
 
 
 @commands.command()

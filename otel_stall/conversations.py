@@ -14,8 +14,10 @@ from otel_stall.counters import Counters
 from otel_stall.errors import SnapshotError
 from otel_stall.ledger import Ledger
 from otel_stall.loops import InputSide, LoopRun
+from otel_stall.milestones import PENDING
 from otel_stall.scenes import Entry
 from otel_stall.stalls import ClosedStall, OpenStall
+from otel_stall.verdicts import Declaration
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -93,6 +95,7 @@ class Lane:
     turns: list[str] = field(default_factory=list)
     asked: Asked = field(default_factory=Asked)
     host: Corroboration = field(default_factory=Corroboration)
+    declared: list[Declaration] = field(default_factory=list)
 
     def dump(self) -> str:
         """Return the lane as JSON: equal lanes give equal texts, and `load` gives back an equal lane."""
@@ -126,6 +129,7 @@ def _go_on(later: Lane, earlier: Lane, bounds: BoundsConfig) -> None:
         milestones=before.milestones + after.milestones,
         state_changes=before.state_changes + after.state_changes,
     )
+    later.declared = [*earlier.declared, *later.declared][-PENDING:]
     later.stall_count = max(later.stall_count, earlier.stall_count)
     later.late += earlier.late
 
@@ -173,6 +177,10 @@ class Lanes:
         else:
             self._lanes.move_to_end(key)
         return lane
+
+    def latest(self, conversation: str) -> str:
+        """Return the lane of a conversation that was used last, "" where it has none."""
+        return next((lane for known, lane in reversed(self._lanes) if known == conversation), "")
 
     def expire(self, now_ns: int) -> None:
         """Drop the lanes whose last step is longer ago than `idle_seconds`, oldest first."""

@@ -182,11 +182,15 @@ def _of_stall(stall: Stall) -> dict[str, Value]:
 
 
 def _of_milestone(milestone: Milestone) -> dict[str, Value]:
-    return {
+    written: dict[str, Value] = {
         names.MILESTONE_NAME: bounded_text(milestone.name),
         names.MILESTONE_EVIDENCE: milestone.evidence.value,
         names.SEGMENT_LENGTH: milestone.segment,
     }
+    if milestone.confirms:
+        declared = dict.fromkeys(bounded_text(one.name) for one in milestone.confirms)
+        written[names.MILESTONE_DECLARED] = list(declared)[:EVIDENCE_ENTRIES]
+    return written
 
 
 def bounded_text(text: str) -> str:

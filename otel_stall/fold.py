@@ -18,7 +18,7 @@ from otel_stall.gains import reason_of
 from otel_stall.learning import learn
 from otel_stall.ledger import Ledger
 from otel_stall.loops import InputSide, LoopRun, extend_loop, go_round, observe_inputs
-from otel_stall.milestones import declared_milestone, milestone_of
+from otel_stall.milestones import PENDING, confirmed, declared_milestone, milestone_of
 from otel_stall.observations import (
     Compaction,
     GhostCall,
@@ -33,11 +33,12 @@ from otel_stall.observations import (
 from otel_stall.reasons import TABLE, Reason
 from otel_stall.scenes import RECENT, Entry, Scene
 from otel_stall.stalls import close_stall, decide
-from otel_stall.verdicts import Change, Changed, EndReason, Evidence, Gain, Milestone, Verdict
+from otel_stall.verdicts import Change, Changed, Declaration, EndReason, Evidence, Gain, Milestone, Verdict
 
 __all__ = ["fold"]
 
 _MAX_CALL_IDS = 256
+_MAX_NAME = 120
 
 
 def fold(lane: Lane, observation: Observation, config: StallConfig) -> Verdict | None:
@@ -78,14 +79,31 @@ def _step(lane: Lane, step: Step, config: StallConfig) -> Verdict | None:
     lane.loop = extend_loop(lane.loop, step, facts, reason, number)
     lane.inputs = observe_inputs(lane.inputs, step, number, rules)
     lane.recent = [*lane.recent, _entry(step, facts, reason, lane, again=again)][-RECENT:]
-    reached = milestone_of(step, reason, number, before.distance + 1)
-    declared = declared_milestone(step, number, before.distance + 1)
+    reached = _reached(lane, milestone_of(step, reason, number, before.distance + 1), reason)
+    declared = _declared(lane, declared_milestone(step, number, before.distance + 1))
     ledger.step = number
     learn(step, facts, ledger, config.bounds)
     lane.turn.stepped, lane.turn.compacted_by = True, ""
     noted = tuple(Changed(Change.MILESTONE_REACHED, number, milestone=m) for m in (reached, declared) if m)
     strong = reached is not None and reached.evidence is Evidence.OBSERVED
     return _verdict(lane, config, reason, step=step, noted=noted, strong=strong)
+
+
+def _reached(lane: Lane, milestone: Milestone | None, reason: Reason) -> Milestone | None:
+    """Return a verified milestone with the declared ones that waited for it; those wait no longer."""
+    if milestone is None:
+        return None
+    milestone, lane.declared = confirmed(milestone, reason, lane.declared)
+    return milestone
+
+
+def _declared(lane: Lane, milestone: Milestone | None) -> Milestone | None:
+    """Return a declared milestone, which waits in its lane from now on."""
+    if milestone is not None:
+        lane.declared = [*lane.declared, Declaration(milestone.step, milestone.name)]
+        lane.ledger.evicted += len(lane.declared[:-PENDING])
+        lane.declared = lane.declared[-PENDING:]
+    return milestone
 
 
 def _known_from_before(facts: Facts, ledger: Ledger) -> bool:
@@ -271,20 +289,25 @@ def _run_boundary(lane: Lane, boundary: RunBoundary) -> Verdict | None:
     lane.run_id = boundary.run_id
     lane.ledger = Ledger(epoch=lane.ledger.epoch, evicted=lane.ledger.evicted)
     lane.counters = Counters(step=lane.counters.step)
-    lane.inputs, lane.turn = InputSide(), Turn()
+    lane.inputs, lane.turn, lane.declared = InputSide(), Turn(), []
     return ended
 
 
 def _host_milestone(lane: Lane, mark: HostMilestone, config: StallConfig) -> Verdict | None:
-    key, ledger, c = combine("milestone", mark.name), lane.ledger, lane.counters
+    ledger, c = lane.ledger, lane.counters
+    evidence = Evidence(mark.evidence) if mark.evidence in tuple(Evidence) else Evidence.OBSERVED
+    # What was only declared can still be verified under the same name.
+    key = combine("milestone" if evidence.verified else "declared", mark.name)
     if key in ledger.milestones:
         return None
     ledger.milestones[key] = ledger.epoch
     if len(ledger.milestones) > config.bounds.calls:
         del ledger.milestones[next(iter(ledger.milestones))]
-    evidence = Evidence(mark.evidence) if mark.evidence in tuple(Evidence) else Evidence.OBSERVED
-    milestone = Milestone(c.step, mark.name, evidence, c.distance)
-    if evidence.verified:
+    milestone = Milestone(c.step, mark.name[:_MAX_NAME], evidence, c.distance)
+    if not evidence.verified:
+        _declared(lane, milestone)
+    else:
+        milestone, lane.declared = confirmed(milestone, Reason.HOST_MILESTONE, lane.declared)
         strong = {"dry": 0, "flat": 0, "waste": 0.0, "reacquired": 0} if evidence is Evidence.OBSERVED else {}
         lane.counters = replace(c, distance=0, milestones=c.milestones + 1, **strong)  # type: ignore[arg-type]  # mixed
     noted = (Changed(Change.MILESTONE_REACHED, c.step, milestone=milestone),)

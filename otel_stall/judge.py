@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from otel_stall import attributes as names
-from otel_stall.calls import Reading
+from otel_stall.calls import HostMark, Reading
 from otel_stall.dialects.doubles import Doubles
-from otel_stall.lineage import Lineage, Opening
+from otel_stall.lineage import Lineage, Opening, Whose
 from otel_stall.monitor import Monitor
 from otel_stall.verdicts import Judged
 
@@ -20,6 +20,10 @@ __all__ = ["HINTS", "Census", "Judge", "Judgement"]
 
 HINTS: Final = {names.RUN_ID: "run_id", names.TASK_ID: "task_id", names.TASK_CLASS: "task_class"}
 """Entries of the baggage that count for every span of its context, and the fields of a reading they fill."""
+
+
+_MARKS: Final = 128
+"""Milestones of an open span that are known to be counted: the events that the SDK keeps on a span."""
 
 
 class Judgement(NamedTuple):
@@ -55,6 +59,7 @@ class Judge:
         self._wait = wait_seconds
         self._lineage = Lineage(monitor.config.bounds.open_spans)
         self._doubles = Doubles()
+        self._marked: dict[tuple[str, str], list[HostMark]] = {}
         self._busy = False
         self._lock = threading.RLock()
         _renew_after_fork(self)
@@ -107,6 +112,24 @@ class Judge:
         finally:
             self._lock.release()
 
+    def marked(self, reading: Reading) -> Judgement:
+        """Return what is to be said of the milestone that a reading of `at_mark` holds, while its span is open.
+
+        The end of the span does not count it again.
+        """
+        if not self._acquire():
+            return Judgement(reading)
+        try:
+            if self._busy:
+                return Judgement(reading)
+            self._busy = True
+            try:
+                return self._mark(reading)
+            finally:
+                self._busy = False
+        finally:
+            self._lock.release()
+
     def knows(self, trace_id: str, span_id: str) -> bool:
         """Return whether a span was seen at its start or end and is remembered; takes no lock."""
         return self._lineage.knows(trace_id, span_id)
@@ -127,7 +150,33 @@ class Judge:
     def _acquire(self) -> bool:
         return self._lock.acquire(timeout=self._wait)
 
+    def _mark(self, reading: Reading) -> Judgement:
+        (mark,) = reading.marks
+        if not reading.span_id:
+            return Judgement(reading, self.monitor.mark(reading, mark.conversation, "", ""))
+        whose = self._resolved(reading)
+        counted = self._marked.setdefault((reading.trace_id, reading.span_id), [])
+        counted.append(mark)
+        del counted[:-_MARKS]
+        if len(self._marked) > self.monitor.config.bounds.open_spans:
+            del self._marked[next(iter(self._marked))]
+        if mark.conversation not in ("", whose.conversation):
+            return Judgement(reading, self.monitor.mark(reading, mark.conversation, "", ""))
+        completed = _with_hints(reading, whose.hints)
+        judged = self.monitor.mark(completed, whose.conversation, whose.lane, whose.agent)
+        if judged and (agent := self._lineage.agent_above(completed)) is not None:
+            agent.tell(judged)
+        return Judgement(completed, judged)
+
+    def _resolved(self, reading: Reading) -> Whose:
+        whose = self._lineage.resolve(reading)
+        for renamed in self._lineage.renamed():
+            self.monitor.rename(renamed.old, renamed.new)
+        return whose
+
     def _judge(self, reading: Reading) -> Judgement:
+        if self._marked and (counted := self._marked.pop((reading.trace_id, reading.span_id), None)):
+            reading = replace(reading, marks=tuple(mark for mark in reading.marks if mark not in counted))
         ours = not reading.judged and (reading.record is not None or bool(reading.marks))
         admitted = self._doubles.admit(reading, self._lineage.ancestors(reading)) if ours else None
         whose = self._lineage.resolve(admitted) if admitted is not None else None

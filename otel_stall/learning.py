@@ -46,7 +46,7 @@ def learn(step: Step, facts: Facts, ledger: Ledger, bounds: BoundsConfig) -> Non
         (ledger.pairs, pair_of(step)),
         (ledger.outcomes, named_outcome(step)),
         (ledger.states, failing_work(step, ledger)),
-        (ledger.milestones, combine("milestone", step.hints.milestone) if step.hints.milestone else None),
+        (ledger.milestones, _named_milestone(step)),
     ):
         if key is not None:
             _first_seen(ledger, mapping, key, calls)
@@ -63,6 +63,12 @@ def learn(step: Step, facts: Facts, ledger: Ledger, bounds: BoundsConfig) -> Non
         _put(ledger, ledger.lengths, digest(step.tool), (total + 1, silent + step.zero_length), calls)
     ledger.missing = 0 if changed else ledger.missing + step.signs.missing
     ledger.due = changed or (ledger.due and step.effect not in (Effect.CHECK, Effect.COMMAND))
+
+
+def _named_milestone(step: Step) -> int | None:
+    """Return the digest of the milestone that the host verified, None where it names none or only passes on a claim."""
+    hints = step.hints
+    return combine("milestone", hints.milestone) if hints.milestone and hints.evidence != "declared" else None
 
 
 def _changed(step: Step, facts: Facts) -> bool:

@@ -14,11 +14,11 @@ from typing import Final, NamedTuple, Protocol, Self, TypeVar
 
 from otel_stall.calls import CompactionMark, ModelCall, Reading, ToolCall
 from otel_stall.dialects.doubles import Ancestor
+from otel_stall.monitor import MAIN
 from otel_stall.verdicts import Judged
 
 __all__ = ["Lineage", "Live", "Opening", "Renamed", "Whose"]
 
-MAIN: Final = "main"
 UNNAMED: Final = "unnamed"
 """The conversation of log records that stand in no trace and name none."""
 
@@ -239,7 +239,7 @@ class Lineage:
         return renamed
 
     def resolve(self, reading: Reading) -> Whose:
-        """Return whose span this is; call it after `ended`."""
+        """Return whose span this is; call it after `ended`, or while the span is open."""
         node = self._node(reading)
         conversation, provisional = self._conversation(node, reading)
         lane = self._lane_of(node)
@@ -263,16 +263,24 @@ class Lineage:
         return (trace_id, span_id) in self._open or (trace_id, span_id) in self._ended
 
     def agent_above(self, reading: Reading) -> Live | None:
-        """Return the open span of the agent that a step belongs to, None where there is none or it has ended."""
-        above = islice(self._upwards(self._node(reading)), 1, None)
+        """Return the open span of the agent that a step belongs to, None where there is none or it has ended.
+
+        That of an agent that is itself still open is its own.
+        """
+        node = self._node(reading)
+        above = islice(self._upwards(node), int(node.live is None), None)
         agent = next((each for each in above if each.is_agent), None)
         return agent.live if agent is not None and agent.end_ns is None else None
 
     def _node(self, reading: Reading) -> _Node:
-        node = self._ended.get((reading.trace_id, reading.span_id))
-        if node is None:
-            node = _of(reading)
-            node.take(reading)
+        key = (reading.trace_id, reading.span_id)
+        if (node := self._ended.get(key)) is not None:
+            return node
+        if (node := self._open.get(key)) is not None:
+            node.ask()
+            return node
+        node = _of(reading)
+        node.take(reading)
         return node
 
     def _upwards(self, node: _Node) -> Iterator[_Node]:

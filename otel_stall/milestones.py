@@ -6,11 +6,17 @@ be undone, or what the host verified. "Done" is a statement of the model and nev
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from otel_stall.observations import Step
 from otel_stall.reasons import Reason
-from otel_stall.verdicts import Evidence, Milestone
+from otel_stall.verdicts import Declaration, Evidence, Milestone
 
-__all__ = ["declared_milestone", "milestone_of"]
+__all__ = ["PENDING", "confirmed", "declared_milestone", "milestone_of"]
+
+PENDING = 32
+"""Declared milestones that wait in a lane; older ones are never verified."""
 
 _MAX_NAME = 120
 
@@ -37,6 +43,22 @@ def declared_milestone(step: Step, number: int, segment: int) -> Milestone | Non
     if step.signs.done and not step.failed:
         return Milestone(number, _named(step), Evidence.DECLARED, segment)
     return None
+
+
+def confirmed(
+    reached: Milestone, reason: Reason, waiting: Sequence[Declaration]
+) -> tuple[Milestone, list[Declaration]]:
+    """Return a verified milestone with the declared ones that it verifies, and those that go on waiting.
+
+    A check that turned green after a change verifies all that was declared before; what the host says, the
+    one of the same name. An irreversible effect verifies nothing.
+    """
+    if reason is Reason.CHECK_TURNED_GREEN:
+        return replace(reached, confirms=tuple(waiting)), []
+    if reason is not Reason.HOST_MILESTONE:
+        return reached, list(waiting)
+    same = tuple(one for one in waiting if one.name == reached.name)
+    return replace(reached, confirms=same), [one for one in waiting if one not in same]
 
 
 def _named(step: Step) -> str:

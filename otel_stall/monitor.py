@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from otel_stall.calls import Reading, ToolCall
+from otel_stall.calls import HostMark, Reading, ToolCall
 from otel_stall.config import StallConfig
-from otel_stall.conversations import Lane, Lanes
+from otel_stall.conversations import Lane, LaneKey, Lanes
 from otel_stall.fold import fold
 from otel_stall.observations import Compaction, HostMilestone, Observation
+from otel_stall.rulings import Rulings
 from otel_stall.steps import observation
 from otel_stall.turns import with_boundaries
 from otel_stall.verdicts import Judged
 
-__all__ = ["Monitor"]
+__all__ = ["MAIN", "Monitor", "at_mark"]
+
+MAIN = "main"
+"""The lane of a conversation in which no agent is named."""
 
 _MAX_SPANS = 4_096
 _EXPIRE_EVERY = 1_024
@@ -28,6 +33,7 @@ class Monitor:
     def __init__(self, config: StallConfig | None = None) -> None:
         self.config = config or StallConfig()
         self.lanes = Lanes(self.config.bounds)
+        self.rulings = Rulings.of(self.config.milestones)
         self.late_steps = 0
         self._seen = 0
 
@@ -38,13 +44,13 @@ class Monitor:
         `lineage` found. Empty where nothing is to be said: a span seen before, a duplicate of one call, a
         call that waits for an approval, a model turn that changes nothing. Never raises on content.
         """
-        return self.judge(reading, observation(reading), conversation, lane, agent)
+        return self.judge(reading, observation(reading, self.rulings), conversation, lane, agent)
 
     def judge(
         self, reading: Reading, observed: Observation | None, conversation: str, lane: str, agent: str
     ) -> Sequence[Judged]:
         """Return the same for a reading whose observation was made before; its raw record is not looked at."""
-        listed = list(_observations(reading, observed))
+        listed = list(_observations(reading, observed, conversation))
         if not listed:
             return ()
         known = self.lanes.get((conversation, lane))
@@ -53,6 +59,21 @@ class Monitor:
         self._expire(reading.end_ns)
         state = self.lanes.use((conversation, lane), reading.end_ns)
         _remember(state, reading)
+        return self._fold(state, reading, listed, (conversation, lane), agent)
+
+    def mark(self, reading: Reading, conversation: str, lane: str, agent: str) -> Sequence[Judged]:
+        """Return what the fold says of the milestones that a reading of `at_mark` holds, whatever else its span is.
+
+        Called in the order of time among the readings. A `lane` of "" is the one that the conversation used last.
+        """
+        lane = lane or self.lanes.latest(conversation) or MAIN
+        state = self.lanes.use((conversation, lane), reading.end_ns)
+        listed = [HostMilestone(mark.milestone, mark.evidence) for mark in reading.marks]
+        return self._fold(state, reading, listed, (conversation, lane), agent)
+
+    def _fold(
+        self, state: Lane, reading: Reading, listed: Sequence[Observation], key: LaneKey, agent: str
+    ) -> Sequence[Judged]:
         self._admit(state, reading, agent, step=isinstance(reading.record, ToolCall))
         judged = []
         for one in with_boundaries(state, reading, listed):
@@ -61,8 +82,8 @@ class Monitor:
                 continue
             judged.append(
                 Judged(
-                    conversation=conversation,
-                    lane=lane,
+                    conversation=key[0],
+                    lane=key[1],
                     agent=state.agent,
                     service=state.service,
                     trace_id=reading.trace_id,
@@ -108,11 +129,24 @@ class Monitor:
             self.lanes.expire(now_ns)
 
 
-def _observations(reading: Reading, observed: Observation | None) -> Iterator[Observation]:
+def at_mark(reading: Reading, mark: HostMark) -> Reading:
+    """Return a reading of one milestone at its own time, with what the span says of its run; for `Monitor.mark`.
+
+    A time outside of the span is that of another clock, and the span's end stands for it. What is another
+    conversation's says nothing of the run.
+    """
+    within = reading.start_ns <= mark.time_ns <= reading.end_ns
+    time_ns = mark.time_ns if within else reading.end_ns
+    run_id = "" if mark.conversation else reading.run_id
+    return replace(reading, record=None, turn="", run_id=run_id, marks=(mark,), start_ns=0, end_ns=time_ns)
+
+
+def _observations(reading: Reading, observed: Observation | None, conversation: str) -> Iterator[Observation]:
     if isinstance(reading.record, ToolCall) and reading.record.hints.compaction:
         yield Compaction("stall.compaction")
     for mark in reading.marks:
-        yield HostMilestone(mark.milestone, mark.evidence)
+        if mark.conversation in ("", conversation):
+            yield HostMilestone(mark.milestone, mark.evidence)
     if observed is not None:
         yield observed
 

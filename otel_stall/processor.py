@@ -17,15 +17,15 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from otel_stall import attributes as names
 from otel_stall import dialects, sdk
 from otel_stall.breaker import Breaker
-from otel_stall.calls import Reading
+from otel_stall.calls import HostMark, Reading
 from otel_stall.config import StallConfig
 from otel_stall.dialects.identities import CONVERSATIONS
 from otel_stall.dialects.readings import KNOWN
 from otel_stall.emission import CONVERSATION, Value
 from otel_stall.emitter import Emitter, Providers
-from otel_stall.judge import HINTS, Census, Judge
+from otel_stall.judge import HINTS, Census, Judge, Judgement
 from otel_stall.lineage import Opening
-from otel_stall.monitor import Monitor
+from otel_stall.monitor import Monitor, at_mark
 from otel_stall.summaries import Summary
 from otel_stall.verdicts import Judged
 
@@ -115,6 +115,14 @@ class StallSpanProcessor(SpanProcessor):
             self._emitter.failed(error)
             return
         self._run(self._end, span)
+
+    def mark(self, mark: HostMark, span: Span | None = None) -> None:
+        """Count a milestone of the host's at once, on any thread; raises nothing, as every hook.
+
+        `span` is the open span that carries its event, and tells whose it is. Without one it is that of
+        `mark.conversation`, or else of the conversation that the current context carries.
+        """
+        self._run(self._mark, mark, span)
 
     def shutdown(self) -> None:
         """Let all further spans pass untouched; may be called twice."""
@@ -215,6 +223,22 @@ class StallSpanProcessor(SpanProcessor):
         self._emitter.beside(judgement, sampled=bool(context and context.trace_flags.sampled))
         return True
 
+    def _mark(self, mark: HostMark, span: Span | None) -> bool:
+        if span is None:
+            carried, _ = _carried(None)
+            mark = replace(mark, conversation=mark.conversation or carried)
+            alone = Reading("", "", "", "", start_ns=0, end_ns=mark.time_ns)
+            judgement = self._judge.marked(at_mark(alone, mark)) if mark.conversation else Judgement(alone)
+        else:
+            reading = replace(self._read(span, self._without_stamps(span)), end_ns=mark.time_ns)
+            judgement = self._judge.marked(at_mark(reading, mark))
+            events = self._emitter.on_span(judgement).events if self._touches else []
+            if events and not sdk.annotate(span, {}, events):
+                self._emitter.refused()
+        context = span.get_span_context() if span is not None else None
+        self._emitter.beside(judgement, sampled=bool(context and context.trace_flags.sampled))
+        return bool(judgement.judged)
+
     def _read(self, span: ReadableSpan, said: Mapping[str, object]) -> Reading:
         """Return the reading; it counts as sampled unless the span above it is missing here.
 
@@ -226,8 +250,14 @@ class StallSpanProcessor(SpanProcessor):
 
     def _said_by_host(self, span: ReadableSpan) -> Mapping[str, object]:
         """Return the span's attributes without the stamps: those say nothing that the lineage did not know."""
+        said = self._without_stamps(span)
+        if self._stamped:
+            self._stamped.pop(sdk.key_of(span), None)
+        return said
+
+    def _without_stamps(self, span: ReadableSpan) -> Mapping[str, object]:
         held = sdk.attributes_of(span)
-        stamps = self._stamped.pop(sdk.key_of(span), None) if self._stamped else None
+        stamps = self._stamped.get(sdk.key_of(span)) if self._stamped else None
         if stamps is None:
             return held
         return {name: value for name, value in held.items() if name not in stamps or stamps[name] != value}

@@ -22,7 +22,16 @@ from opentelemetry.util.types import AnyValue
 from otel_stall.emission import Event, Value
 from otel_stall.spans import EMPTY, EventView, SpanView, Status
 
-__all__ = ["annotate", "attributes_of", "below_a_gap", "key_of", "processors_of", "view_of", "write"]
+__all__ = [
+    "annotate",
+    "attributes_of",
+    "below_a_gap",
+    "key_of",
+    "processors_above",
+    "processors_of",
+    "view_of",
+    "write",
+]
 
 _KINDS: Final = {kind: kind.name for kind in SpanKind}
 _STATUS: Final = {code: Status[code.name] for code in StatusCode}
@@ -126,6 +135,15 @@ def processors_of(holder: object, depth: int = _NESTED) -> Iterator[object]:
             if isinstance(each, SpanProcessor):
                 yield each
                 yield from processors_of(each, depth - 1)
+
+
+def processors_above(span: object) -> Iterator[object]:
+    """Yield the processors that an open span of the SDK will end in, also where a vendor wraps the span."""
+    for each in (span, getattr(span, "span", None)):
+        holder = getattr(each, "_span_processor", None)
+        if isinstance(holder, SpanProcessor):
+            yield holder
+            yield from processors_of(holder)
 
 
 def _open_with_room(span: ReadableSpan, attributes: int, events: int) -> bool:

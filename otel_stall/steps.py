@@ -89,16 +89,12 @@ def _compacted(mark: CompactionMark) -> bool:
     return True
 
 
-<<<<<<< HEAD
 def _futile(mark: CompactionMark) -> bool:
     """Return whether a compaction freed less than a tenth: such a host compacts again at once."""
     return bool(mark.size_before) and mark.size_after is not None and mark.size_after > 0.9 * (mark.size_before or 0)
 
 
-def step(call: ToolCall) -> Step:
-=======
 def step(call: ToolCall, rulings: Rulings = NO_RULINGS) -> Step:
->>>>>>> 86597dd (Settings say which tools and commands reach milestones; MCP annotations bound what a tool's name says)
     """Return the step of a tool call: effect, outcome and fingerprints. Never raises; linear in the content."""
     kind = effects.nature(call, rulings)
     result = call.result

@@ -14,6 +14,7 @@ from otel_stall.observations import Observation
 __all__ = [
     "Change",
     "Changed",
+    "Declaration",
     "EndReason",
     "Evidence",
     "Gain",
@@ -110,13 +111,27 @@ class InputTiers:
 
 
 @dataclass(frozen=True, slots=True)
+class Declaration:
+    """A declared milestone that waits for what verifies it."""
+
+    step: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Milestone:
-    """One milestone: its step, name and evidence, and the length of the segment it closes."""
+    """One milestone: its step, name and evidence, and the length of the segment it closes.
+
+    `confirms` are the declared ones that this one verifies. `confirmed_at` is, of a declared one, the step at
+    which that happened; only a report knows it, for it looks back.
+    """
 
     step: int
     name: str
     evidence: Evidence
     segment: int
+    confirms: tuple[Declaration, ...] = ()
+    confirmed_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ MARK: Final = "stall.milestone"
 _CONVERSATION: Final = "gen_ai.conversation.id"
 # What otel-stall itself wrote on a span is no word of the host's.
 _OWN_EVENTS: Final = frozenset(name.key for name in names.names("event"))
-_MARKS: Final = 32
+_MARKS: Final = 128
 
 
 def hints_of(seen: Sighting) -> Hints:
@@ -51,7 +51,7 @@ def said_by_host(name: str, seen: Sighting) -> str:
 
 
 def marks_of(seen: Sighting) -> tuple[HostMark, ...]:
-    """Return the milestones that the host marked by span events, at most 32, in their order."""
+    """Return the milestones that the host marked by span events, at most 128, in their order."""
     found: list[HostMark] = []
     for event in seen.view.events:
         if event.name in _OWN_EVENTS:

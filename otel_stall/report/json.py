@@ -68,11 +68,14 @@ def _conversation(lane: ConversationAnalysis, steps: bool, credit: Credits | Non
 
 
 def _milestone(milestone: Milestone) -> dict[str, object]:
+    """Return a milestone; a declared one says as well at which step it was verified, null where it never was."""
+    counts = milestone.evidence.verified
     return {
         "step": milestone.step,
         "name": milestone.name,
         "evidence": milestone.evidence.value,
-        "verified": milestone.evidence.verified,
+        "verified": counts or milestone.confirmed_at is not None,
+        **({} if counts else {"verified_step": milestone.confirmed_at}),
     }
 
 
