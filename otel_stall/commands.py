@@ -22,6 +22,7 @@ from otel_stall.vocabulary import (
     NOTHING,
     PACKAGE_TOOLS,
     READS,
+    RELEASE_SCRIPTS,
     REMOVES,
     RUNNERS,
     SEARCHES,
@@ -405,9 +406,11 @@ def _check_identity(one: SimpleCommand) -> str:
 
 
 def _irreversible(one: SimpleCommand) -> bool:
-    known = IRREVERSIBLE_SUBCOMMANDS.get(one.head)
-    if known is None or "--dry-run" in one.words or "--help" in one.words:
+    known = IRREVERSIBLE_SUBCOMMANDS.get(one.head, ())
+    if "--dry-run" in one.words or "--help" in one.words:
         return False
+    if one.head in PACKAGE_TOOLS and _script(one) in RELEASE_SCRIPTS:
+        return True
     operands = [word for word in one.words[1:] if not word.startswith("-")]
     sub = _subcommand(one)
     return (
@@ -457,6 +460,7 @@ _KNOWN_SUBCOMMANDS = (
     GIT_READS
     | GIT_REVERTS
     | CHECK_WORDS
+    | RELEASE_SCRIPTS
     | {"add", "merge", "rebase", "cherry-pick", "clone", "pull", "init", "mv", "rm", "grep", "install", "run"}
     | {sub for known in CHECK_SUBCOMMANDS.values() for sub in known}
     | {sub for known in IRREVERSIBLE_SUBCOMMANDS.values() for sub in known}

@@ -21,6 +21,7 @@ from otel_stall.vocabulary import (
     CHECK_TOOLS,
     DONE_TOOLS,
     FILE_WORDS,
+    IRREVERSIBLE_TOOLS,
     IRREVERSIBLE_VERBS,
     MESSAGE_VERBS,
     NOTE_FILES,
@@ -204,6 +205,8 @@ def _effect(whole: str, words: list[str], arguments: object, shell: Shell | None
     ):
         if whole in names:
             return effect
+    if whole in IRREVERSIBLE_TOOLS and not never:
+        return Effect.IRREVERSIBLE
     if whole in DONE_TOOLS:
         return Effect.OTHER
     verb = arguments.get("command") if isinstance(arguments, Mapping) else None
@@ -211,7 +214,6 @@ def _effect(whole: str, words: list[str], arguments: object, shell: Shell | None
         return _EDITOR_EFFECTS[verb]
     for word in (words[0], words[-1]) if words else ():
         for verbs, effect in _VERBS:
-            # "exchange_rate" is no exchange: a tool that the settings take out goes on to its next word.
             if word in verbs and not (never and effect is Effect.IRREVERSIBLE):
                 return effect
     return Effect.OTHER

@@ -59,7 +59,7 @@ class Monitor:
         self._expire(reading.end_ns)
         state = self.lanes.use((conversation, lane), reading.end_ns)
         _remember(state, reading)
-        return self._fold(state, reading, listed, (conversation, lane), agent)
+        return self._judged(state, reading, listed, (conversation, lane), agent)
 
     def mark(self, reading: Reading, conversation: str, lane: str, agent: str) -> Sequence[Judged]:
         """Return what the fold says of the milestones that a reading of `at_mark` holds, whatever else its span is.
@@ -69,9 +69,9 @@ class Monitor:
         lane = lane or self.lanes.latest(conversation) or MAIN
         state = self.lanes.use((conversation, lane), reading.end_ns)
         listed = [HostMilestone(mark.milestone, mark.evidence) for mark in reading.marks]
-        return self._fold(state, reading, listed, (conversation, lane), agent)
+        return self._judged(state, reading, listed, (conversation, lane), agent)
 
-    def _fold(
+    def _judged(
         self, state: Lane, reading: Reading, listed: Sequence[Observation], key: LaneKey, agent: str
     ) -> Sequence[Judged]:
         self._admit(state, reading, agent, step=isinstance(reading.record, ToolCall))

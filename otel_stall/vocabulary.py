@@ -152,7 +152,11 @@ IRREVERSIBLE_SUBCOMMANDS: Final = {
     "pnpm": ("publish",),
     "cargo": ("publish",),
     "twine": ("upload",),
+    "gem": ("push",),
+    "mvn": ("deploy",),
+    "publish": ("",),
     "docker": ("push",),
+    "podman": ("push",),
     "kubectl": ("apply", "create", "delete", "rollout", "scale"),
     "helm": ("install", "uninstall", "upgrade"),
     "terraform": ("apply", "destroy"),
@@ -162,10 +166,25 @@ IRREVERSIBLE_SUBCOMMANDS: Final = {
     "netlify": ("deploy",),
     "gcloud": ("deploy",),
     "serverless": ("deploy",),
+    "firebase": ("deploy",),
+    "wrangler": ("deploy", "publish"),
+    "pulumi": ("destroy", "up"),
+    "cdk": ("deploy", "destroy"),
+    "sam": ("deploy",),
     "mail": ("",),
     "sendmail": ("",),
 }
-"""Commands whose effect leaves the machine or cannot be taken back, by subcommand; "" = always."""
+"""Commands whose effect leaves the machine or cannot be taken back, by subcommand; "" = always.
+
+`publish` is what `uv publish` and `poetry publish` run.
+"""
+
+RELEASE_SCRIPTS: Final = _words(
+    """
+    deploy publish release
+    """
+)
+"""Scripts and targets, by whole name, that leave the machine: `make release`, `npm run deploy`."""
 
 SHELL_TOOLS: Final = _words(
     """
@@ -208,6 +227,14 @@ IRREVERSIBLE_VERBS: Final = _words(
     """
 )
 """First words of tools whose effect cannot be undone."""
+
+IRREVERSIBLE_TOOLS: Final = _words(
+    """
+    create_merge_request create_mr create_pr create_pull_request create_release open_pr open_pull_request
+    submit_pr submit_pull_request
+    """
+)
+"""Tools, by whole name, whose effect cannot be undone though their first word tells less."""
 
 MESSAGE_VERBS: Final = _words(
     """

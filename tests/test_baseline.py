@@ -10,6 +10,7 @@ import pytest
 from acts import Act, Named, bash, read, verdicts, write
 from hypothesis import example, given
 from hypothesis import strategies as st
+from strategies import lanes
 
 from otel_stall.baseline import VERSION, Baseline, Group, SegmentMean
 from otel_stall.config import DetectionConfig, StallConfig
@@ -189,13 +190,22 @@ class TestLevels:
 
         assert all(less <= much for less, much in zip(lenient, strict, strict=True))
 
-    @given(acts=ACTS, at=st.integers(0, 60))
-    @example(acts=STUCK, at=25)
-    def test_one_more_verified_milestone_never_raises_a_level(self, acts: list[Act], at: int) -> None:
+    @given(acts=ACTS | lanes(), at=st.integers(0, 60), evidence=st.sampled_from(["observed", "irreversible"]))
+    @example(acts=STUCK, at=25, evidence="observed")
+    @example(acts=STUCK, at=25, evidence="irreversible")
+    def test_one_more_verified_milestone_never_raises_a_level(self, acts: list[Act], at: int, evidence: str) -> None:
         """Where the host verifies a milestone in between, no step is pushed harder than without it."""
         without = levels([one for one in verdicts(acts, limited(10)) if one.counted])
-        verified = verdicts([*acts[:at], Named("half-way"), *acts[at:]], limited(10))
+        verified = verdicts([*acts[:at], Named("half-way", evidence), *acts[at:]], limited(10))
 
         found = levels([one for one in verified if one.counted])
 
         assert all(less <= much for less, much in zip(found, without, strict=True))
+
+    @given(acts=ACTS | lanes(), at=st.integers(0, 60))
+    def test_a_declared_milestone_changes_no_level(self, acts: list[Act], at: int) -> None:
+        """What is only said is recorded, and every step is judged as without it."""
+        without = levels([one for one in verdicts(acts, limited(10)) if one.counted])
+        declared = verdicts([*acts[:at], Named("half-way", "declared"), *acts[at:]], limited(10))
+
+        assert levels([one for one in declared if one.counted]) == without

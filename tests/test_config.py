@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from otel_stall.config import BoundsConfig, DetectionConfig, StallConfig
+from otel_stall.config import (
+    BoundsConfig,
+    CommandRules,
+    DetectionConfig,
+    MilestonesConfig,
+    StallConfig,
+    ToolRules,
+)
 from otel_stall.errors import ConfigError
 
 
@@ -22,7 +29,9 @@ class TestDefaults:
         assert (d.loop_notice, d.loop_replan, d.flat_notice, d.flat_replan) == (3, 6, 6, 9)
         assert (d.amnesia_steps, d.thin_notice, d.distance_limit) == (3, 3, 30)
 
-    @pytest.mark.parametrize("model", [StallConfig, DetectionConfig, BoundsConfig])
+    @pytest.mark.parametrize(
+        "model", [StallConfig, DetectionConfig, BoundsConfig, MilestonesConfig, ToolRules, CommandRules]
+    )
     def test_every_setting_is_described(self, model: type[BaseModel]) -> None:
         """Each field says its effect and unit."""
         nested = {"detection", "bounds", "milestones"}
@@ -49,6 +58,14 @@ class TestCreate:
             ({"bounds": {"idle_seconds": float("nan")}}, "bounds.idle_seconds"),
             ({"bounds": {"idle_seconds": float("inf")}}, "bounds.idle_seconds"),
             ({"bounds": 3}, "bounds"),
+            ({"milestones": {"tools": {"irreversible": ["deploy", "*"]}}}, "milestones.tools.irreversible.1"),
+            ({"milestones": {"tools": {"checks": ["run tests"]}}}, "milestones.tools.checks.0"),
+            ({"milestones": {"tools": {"never": [3]}}}, "milestones.tools.never.0"),
+            ({"milestones": {"commands": {"irreversible": ["a && b"]}}}, "milestones.commands.irreversible.0"),
+            ({"milestones": {"commands": {"nonsense": []}}}, "milestones.commands.nonsense"),
+            ({"milestones": {"tools": {"never": ["x"], "checks": ["x"]}}}, "milestones.tools"),
+            ({"milestones": {"tools": {"never": ["x"] * 201}}}, "milestones.tools.never"),
+            ({"milestones": {"irreversible": "perhaps"}}, "milestones.irreversible"),
         ],
     )
     def test_a_wrong_value_fails_with_its_name(self, values: dict[str, object], field: str) -> None:
@@ -113,6 +130,28 @@ class TestEnvironment:
     def test_truth_values(self, text: str, value: bool) -> None:
         """A switch that has three states is set by the usual words."""
         assert StallConfig.from_environ({"OTEL_STALL_STAMP": text}).stamp is value
+
+    def test_lists_are_parted_by_commas(self) -> None:
+        """Patterns in a variable, at any depth of the settings."""
+        environ = {
+            "OTEL_STALL_MILESTONES_TOOLS_NEVER": "exchange_rate, *_draft,",
+            "OTEL_STALL_MILESTONES_COMMANDS_IRREVERSIBLE": "make ship",
+            "OTEL_STALL_MILESTONES_IRREVERSIBLE": "false",
+        }
+
+        assert StallConfig.from_environ(environ).milestones == MilestonesConfig(
+            tools=ToolRules(never=("exchange_rate", "*_draft")),
+            commands=CommandRules(irreversible=("make ship",)),
+            irreversible=False,
+        )
+
+    def test_a_bad_pattern_is_logged_and_left_out(self, caplog: pytest.LogCaptureFixture) -> None:
+        """In a variable, as any bad value."""
+        with caplog.at_level(logging.WARNING):
+            found = StallConfig.from_environ({"OTEL_STALL_MILESTONES_TOOLS_NEVER": "*"})
+
+        assert found == StallConfig()
+        assert "OTEL_STALL_MILESTONES_TOOLS_NEVER is ignored: '*' needs a letter or a digit" in caplog.text
 
 
 class TestFile:

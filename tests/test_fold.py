@@ -5,7 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from acts import Act, Named, NewRun, bash, call, compacted, edit, hinted, read, reasons, said, settings, verdicts, write
+from acts import (
+    Act,
+    Named,
+    NewRun,
+    bash,
+    call,
+    compacted,
+    edit,
+    green,
+    hinted,
+    read,
+    reasons,
+    red,
+    said,
+    settings,
+    verdicts,
+    write,
+)
 
 from otel_stall.calls import ModelCall
 from otel_stall.config import StallConfig
@@ -13,7 +30,7 @@ from otel_stall.conversations import Lane
 from otel_stall.fold import fold
 from otel_stall.observations import Compaction, HostMilestone, ModelTurn, RunBoundary, UserTurn
 from otel_stall.steps import step
-from otel_stall.verdicts import Change, Changed, Evidence, Gain, Milestone, Verdict
+from otel_stall.verdicts import Change, Changed, Declaration, Evidence, Gain, Milestone, Verdict
 
 CONFIG = StallConfig()
 
@@ -94,6 +111,53 @@ class TestMilestones:
         assert fold_all(HostMilestone("paid", "observed"), HostMilestone("paid", "observed"))[1] is None
         again = fold_all(HostMilestone("paid", "observed"), RunBoundary("2"), HostMilestone("paid", "observed"))[2]
         assert again is not None
+
+
+class TestDeclared:
+    WORK = (bash("ls", "a"), Named("paid", "declared"), red(), edit("a.py", "1", "2"))
+
+    def confirms(self, *acts: Act) -> list[tuple[Declaration, ...]]:
+        """Return what each milestone verifies."""
+        return [
+            change.milestone.confirms
+            for verdict in verdicts(acts)
+            for change in verdict.changes
+            if change.milestone is not None and change.milestone.evidence.verified
+        ]
+
+    def test_wait_for_a_check_that_turns_green(self) -> None:
+        """After a change; it verifies all that was declared before it, once."""
+        again = (red("E KeyError: x\n2 failed"), edit("a.py", "2", "3"), green())
+
+        assert self.confirms(*self.WORK, call("finish", {}, "ok"), green(), *again) == [
+            (Declaration(1, "paid"), Declaration(4, "finish")),
+            (),
+        ]
+
+    def test_a_push_verifies_nothing(self) -> None:
+        """They go on waiting."""
+        assert self.confirms(*self.WORK, bash("git push", "main -> main"), green()) == [(), (Declaration(1, "paid"),)]
+
+    def test_the_host_verifies_what_it_names(self) -> None:
+        """Under the same name, by an event or on a call; a claim does not use the name up."""
+        by_call = hinted(bash("cat b", "b"), milestone="paid", evidence="observed")
+
+        assert self.confirms(*self.WORK, Named("sent"), Named("paid")) == [(), (Declaration(1, "paid"),)]
+        assert self.confirms(*self.WORK, by_call) == [(Declaration(1, "paid"),)]
+        assert self.confirms(hinted(by_call, evidence="declared"), by_call) == [(Declaration(1, "paid"),)]
+
+    def test_do_not_outlive_their_run(self) -> None:
+        """A new run has declared nothing."""
+        assert self.confirms(*self.WORK, NewRun(), red(), edit("a.py", "1", "2"), green()) == [()]
+
+    def test_are_bounded(self) -> None:
+        """The oldest fall out, and are counted."""
+        lane = Lane()
+        for number in range(40):
+            fold(lane, HostMilestone(f"m{number}", "declared"), CONFIG)
+
+        assert lane.declared == [Declaration(0, f"m{number}") for number in range(8, 40)]
+        assert lane.ledger.evicted == 8
 
 
 def fold_all(*observed: HostMilestone | RunBoundary | UserTurn | Compaction | ModelTurn) -> list[Verdict | None]:

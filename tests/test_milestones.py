@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from otel_stall.calls import Hints
-from otel_stall.milestones import declared_milestone, milestone_of
+from otel_stall.milestones import confirmed, declared_milestone, milestone_of
 from otel_stall.observations import Effect, Signs, Step
 from otel_stall.reasons import Reason
-from otel_stall.verdicts import Evidence, Milestone
+from otel_stall.verdicts import Declaration, Evidence, Milestone
 
 STEP = Step("bash", Effect.CHECK, command="bash:pytest")
 
@@ -62,3 +62,26 @@ class TestDeclared:
     def test_does_not_count(self) -> None:
         """Two kinds of evidence are verified."""
         assert [evidence.verified for evidence in Evidence] == [True, True, False]
+
+
+class TestConfirmed:
+    WAITING = (Declaration(2, "paid"), Declaration(5, "finish"))
+
+    @pytest.mark.parametrize(
+        ("reason", "name", "confirms"),
+        [
+            (Reason.CHECK_TURNED_GREEN, "pytest", WAITING),
+            (Reason.HOST_MILESTONE, "paid", WAITING[:1]),
+            (Reason.HOST_MILESTONE, "sent", ()),
+            (Reason.IRREVERSIBLE_EFFECT, "git push", ()),
+            (Reason.IRREVERSIBLE_EFFECT, "paid", ()),
+        ],
+    )
+    def test_by_what(self, reason: Reason, name: str, confirms: tuple[Declaration, ...]) -> None:
+        """A check that turned green verifies all that waited, the host what it names, a push nothing."""
+        reached = Milestone(9, name, Evidence.OBSERVED, 4)
+
+        milestone, waiting = confirmed(reached, reason, self.WAITING)
+
+        assert milestone == Milestone(9, name, Evidence.OBSERVED, 4, confirms)
+        assert waiting == [one for one in self.WAITING if one not in confirms]

@@ -82,7 +82,7 @@ def _answer(found: Survey) -> Iterator[str]:
     where = f"{counted(found.conversations, 'conversation')} of {counted(found.steps, 'step')}"
     yield f"{counted(found.verified, 'verified milestone')} in {where}."
     if found.runs:
-        yield f"{found.without:,} of {counted(found.runs, 'run')} {'has' if found.without == 1 else 'have'} none."
+        yield f"{found.without:,} of {counted(found.runs, 'run')} without one."
 
 
 def _rules(found: Survey) -> Iterator[str]:

@@ -126,6 +126,14 @@ def test_milestones_are_marked_by_timestamped_events() -> None:
     )
 
 
+def test_a_mark_may_be_another_conversations() -> None:
+    """The event says so by the attribute by which spans name theirs."""
+    attributes = {names.MILESTONE_NAME: "built", "gen_ai.conversation.id": "c-2"}
+    view = SpanView("t", "s", "", "root", 1, 9, events=(EventView("stall.milestone", 5, attributes),))
+
+    assert read(view).marks == (HostMark("built", "", 5, "c-2"),)
+
+
 def test_a_span_of_the_sdk_reads_like_any_other() -> None:
     """Mapping-valued attributes, members of a string enumeration as keys, and a length limit that breaks JSON."""
 
