@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from opentelemetry import baggage, context
-from opentelemetry.util.types import AnyValue
 
 import otel_stall
 from otel_stall import StallConfig, StallSpanProcessor, attachment, marking
@@ -19,7 +18,7 @@ from otel_stall.spans import from_readable_span
 from otel_stall.testing import RecordedProvider
 from otel_stall.verdicts import Evidence, Judged, Milestone
 
-Written = tuple[AnyValue, ...]
+Written = tuple[object, ...]
 
 
 def recorded(**settings: object) -> RecordedProvider:
@@ -57,6 +56,10 @@ def replayed(host: RecordedProvider) -> tuple[list[Written], Analysis]:
         for v in (judged.verdict for judged in found)
         if v.counted
     ], analysis
+
+
+def processor_of(host: RecordedProvider) -> StallSpanProcessor:
+    return otel_stall.attach(host.provider)
 
 
 def events(host: RecordedProvider, span: str) -> list[str]:
@@ -235,7 +238,7 @@ class TestWithoutSpan:
     def test_the_conversation_is_told(self) -> None:
         """Outside of any span a milestone counts for the conversation named; nothing is there to replay."""
         host = recorded()
-        processor = host.provider._active_span_processor._span_processors[0]  # type: ignore[attr-defined]  # of the SDK
+        processor = processor_of(host)
         with host.agent("coder", conversation="c-1"):
             look(host, 3)
         processor.mark(HostMark("paid", "observed", host.clock(), "c-1"))
@@ -248,7 +251,7 @@ class TestWithoutSpan:
     def test_or_the_baggage_tells(self) -> None:
         """As for spans."""
         host = recorded()
-        processor = host.provider._active_span_processor._span_processors[0]  # type: ignore[attr-defined]  # of the SDK
+        processor = processor_of(host)
         with host.agent("coder", conversation="c-1"):
             look(host, 2)
         token = context.attach(baggage.set_baggage("gen_ai.conversation.id", "c-1"))
@@ -308,7 +311,7 @@ class TestNothing:
     def test_what_failed_is_no_error_of_the_host(self) -> None:
         """Nothing is counted as an error of the processor's in all of this."""
         host = recorded()
-        processor = host.provider._active_span_processor._span_processors[0]  # type: ignore[attr-defined]  # of the SDK
+        processor = processor_of(host)
         with host.agent("coder", conversation="c-1"):
             mark(host, "a")
 

@@ -148,6 +148,17 @@ def compare(name: str, text: str) -> None:
 
 
 class TestJson:
+    def test_a_declared_milestone_that_was_verified_later(self) -> None:
+        """It says so, with the step of what verified it."""
+        declared = Milestone(9, "to-do", Evidence.DECLARED, 7, confirmed_at=14)
+        lane = replace(FULL.conversations[0], milestones=(declared,))
+
+        found = json.loads(as_json.render(replace(FULL, conversations=(lane,)), Problems()))
+
+        assert found["conversations"][0]["milestones"] == [
+            {"step": 9, "name": "to-do", "evidence": "declared", "verified": True, "verified_step": 14}
+        ]
+
     def test_document(self) -> None:
         """The document is the contract: every key, in this shape, nothing left out."""
         compare("analysis.json", as_json.render(FULL, problems(), steps=True))

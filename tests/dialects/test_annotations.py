@@ -40,7 +40,7 @@ OPENLLMETRY = {
 }
 
 
-def annotations(attributes: Mapping[str, object]) -> ToolAnnotations:
+def annotations_on(attributes: Mapping[str, object]) -> ToolAnnotations:
     record = read(SpanView("t", "s", "", "refund", 1, 2, attributes=attributes)).record
     assert isinstance(record, ToolCall)
     return record.annotations
@@ -56,7 +56,7 @@ def annotations(attributes: Mapping[str, object]) -> ToolAnnotations:
 )
 def test_are_read_where_they_stand(attributes: Mapping[str, object]) -> None:
     """In the metadata of the call, by itself or beside the arguments; the protocol's defaults are not filled in."""
-    assert annotations(attributes) == SAID
+    assert annotations_on(attributes) == SAID
 
 
 @pytest.mark.parametrize(
@@ -79,4 +79,4 @@ def test_are_read_where_they_stand(attributes: Mapping[str, object]) -> None:
 )
 def test_nothing_else_is_believed(attributes: Mapping[str, object]) -> None:
     """No metadata, broken ones, a tool's own arguments, and what belongs to the context, not to the call."""
-    assert annotations(attributes) == ToolAnnotations()
+    assert annotations_on(attributes) == ToolAnnotations()
