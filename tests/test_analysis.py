@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from analysed import PLAIN
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -169,23 +170,7 @@ def analyzed(views: list[SpanView], *, details: bool = False) -> Analysis:
 
 
 def lane(conversation: str = "c", **fields: object) -> ConversationAnalysis:
-    plain = ConversationAnalysis(
-        conversation=conversation,
-        lane="main",
-        agent="",
-        service="service",
-        steps=0,
-        compactions=0,
-        partial=False,
-        outcome="",
-        milestones=(),
-        stalls=(),
-        counters=Counters(),
-        arguments=0,
-        results=0,
-        commands=0,
-        exit_codes=0,
-    )
+    plain = dataclasses.replace(PLAIN, conversation=conversation, service="service")
     return dataclasses.replace(plain, **fields)  # type: ignore[arg-type]  # fields of mixed types
 
 

@@ -4,29 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from otel_stall.analysis import ConversationAnalysis, Counters
+import analysed
+
+from otel_stall.analysis import ConversationAnalysis
 from otel_stall.intervals import clustered, wilson
 from otel_stall.measurement import FEW, KindShare, Measurement, measure
 from otel_stall.report import measurement
 from otel_stall.verdicts import EndReason, Evidence, InputTiers, Kind, Level, Milestone, Stall
 
-PLAIN = ConversationAnalysis(
-    conversation="c",
-    lane="main",
-    agent="",
-    service="",
-    steps=20,
-    compactions=0,
-    partial=False,
-    outcome="",
-    milestones=(),
-    stalls=(),
-    counters=Counters(),
-    arguments=20,
-    results=20,
-    commands=0,
-    exit_codes=0,
-)
+PLAIN = replace(analysed.PLAIN, steps=20, arguments=20, results=20)
 
 
 def stall(kind: Kind, first: int, last: int, *, seen: bool = False, tokens: int | None = None) -> Stall:

@@ -10,6 +10,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import analysed
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,23 +53,7 @@ STALL = Stall(
     evidence=("16 steps without gain since step 2", "4 times the check fails as it did before"),
     tokens=1234,
 )
-PLAIN = ConversationAnalysis(
-    conversation="plain",
-    lane="main",
-    agent="",
-    service="",
-    steps=0,
-    compactions=0,
-    partial=False,
-    outcome="",
-    milestones=(),
-    stalls=(),
-    counters=Counters(),
-    arguments=0,
-    results=0,
-    commands=0,
-    exit_codes=0,
-)
+PLAIN = replace(analysed.PLAIN, conversation="plain")
 STALLED = replace(
     PLAIN,
     conversation="6f1d0f5e-6a3c-4a37-9f0e-2f3f9c9a4b11",
