@@ -36,6 +36,8 @@ def main() -> None:
     began = time.perf_counter()
     marks = read_marks(options.labels) if options.labels else {}
     runs = list(read_runs(options.runs, None if options.outcomes else marks))
+    if unknown := set(options.apart) - {run.source for run in runs}:
+        raise SystemExit(f"--apart: no source {', '.join(sorted(unknown))}")
     config = StallConfig.load(options.config) if options.config else StallConfig()
     table = _markdown if options.markdown else _plain
     judged = {run.key: judge(run, config) for run in runs}
