@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import os
 import sys
 import threading
 import weakref
@@ -29,10 +30,20 @@ _UNSET: Final = (
     "init() of what sets it up for you (logfire, langfuse, traceloop, phoenix, mlflow, ...)"
 )
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _attached: dict[int, tuple[weakref.ref[object], StallSpanProcessor]] = {}
 _unattached: list[StallSpanProcessor] = []
 _said: set[str] = set()
+
+
+def _renew() -> None:
+    """Give a forked child a lock of its own: another thread may have held the old one."""
+    global _lock  # noqa: PLW0603
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
 
 
 def attach(

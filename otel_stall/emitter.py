@@ -93,7 +93,14 @@ class Emitter:
             _LOG.warning("spans of this SDK take no attributes at their end; verdicts go out as events only")
 
     def failed(self, error: Exception) -> None:
-        """Count an error and log where it happened, at most once a minute, without what spans held."""
+        """Count an error and log where it happened, at most once a minute, without what spans held; raises nothing."""
+        # A filter of the host's may raise. Leaving `suppress` takes a frame, and the stack may have none left.
+        try:  # noqa: SIM105
+            self._told(error)
+        except Exception:
+            pass
+
+    def _told(self, error: Exception) -> None:
         self.errors += 1
         now = self._clock()
         if now >= self._quiet_until:

@@ -212,6 +212,7 @@ def _resource(call: ToolCall, kind: Nature) -> int | None:
     return digest(kind.path.removeprefix("./")) if kind.path else None
 
 
+_TO_THE_END = 10**9
 _OFFSETS = ("offset", "start_line", "line_start", "start", "from_line", "begin_line")
 _LIMITS = ("limit", "count", "num_lines", "lines", "length")
 _ENDS = ("end_line", "line_end", "end", "to_line")
@@ -228,19 +229,20 @@ def _window(call: ToolCall, kind: Nature) -> tuple[int, int] | None:
         return None
     both = arguments.get("view_range") or arguments.get("line_range") or arguments.get("range")
     if isinstance(both, Sequence) and len(both) == 2 and all(isinstance(end, int) for end in both):
-        return (int(both[0]), int(both[1])) if both[1] >= both[0] else (int(both[0]), 10**9)
+        begin, end = (max(-_TO_THE_END, min(int(place), _TO_THE_END)) for place in both)
+        return begin, end if end >= begin else _TO_THE_END
     first, size, last = (_number(arguments, keys) for keys in (_OFFSETS, _LIMITS, _ENDS))
     if first is None and size is None and last is None:
         return None
     start = first if first is not None else 1
-    return start, last if last is not None else start + size - 1 if size is not None else 10**9
+    return start, last if last is not None else start + size - 1 if size is not None else _TO_THE_END
 
 
 def _number(arguments: Mapping[str, object], keys: tuple[str, ...]) -> int | None:
     for key in keys:
         value = arguments.get(key)
         if isinstance(value, int) and not isinstance(value, bool):
-            return value
+            return max(-_TO_THE_END, min(value, _TO_THE_END))
     return None
 
 

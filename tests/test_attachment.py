@@ -243,3 +243,13 @@ def test_the_global_provider() -> None:
         [sys.executable, "-W", "error", "-c", GLOBAL], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.stdout, done.stderr) == ("[1]\n", "otel_stall: no tracer provider is set yet:\n")
+
+
+class TestForks:
+    def test_the_lock_of_a_forked_child(self) -> None:
+        """A forked child has a lock of its own: the thread that held the parent's is not there to give it back."""
+        before = attachment._lock
+        attachment._renew()
+        assert attachment._lock is not before
+        assert attachment._lock.acquire(blocking=False)
+        attachment._lock.release()

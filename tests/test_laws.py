@@ -297,6 +297,7 @@ def largest(value: object, path: str = "lane") -> dict[str, int]:
 LIMITS = {
     "lane.ledger.lines": SMALL.bounds.lines,
     "lane.spans": 4_096,
+    "lane.declared": 32,
     "lane.turn.calls": 256,
     "lane.recent": RECENT,
     "lane.open.calls": RECENT,

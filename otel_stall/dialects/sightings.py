@@ -31,6 +31,7 @@ __all__ = [
 LABEL_LIMIT: Final = 512
 """Characters kept of a name or an id; longer ones are cut."""
 
+_HUGE: Final = 10**18  # text is read to 18 digits, and sums stay within 64 bits
 _DIGITS: Final = re.compile(r"[+-]?[0-9]{1,18}\Z")
 
 
@@ -120,8 +121,8 @@ def plain_text(value: str | bytes) -> str:
 
 
 def number(value: object) -> int | None:
-    """Return a whole number that may be written as text or as a float; None for anything else."""
-    if isinstance(value, bool):
+    """Return a whole number below 10^18 that may be written as text or as a float; None for anything else."""
+    if isinstance(value, bool) or (isinstance(value, (int, float)) and not -_HUGE < value < _HUGE):
         return None
     if isinstance(value, int):
         return value
