@@ -212,7 +212,7 @@ def _check(output: Path | None, paths: Sequence[str]) -> None:
 
 def _say(problems: Problems, *, listed: bool) -> int:
     """Tell the problems on standard error and return the exit status."""
-    from otel_stall.report.text import problem_line
+    from otel_stall.report.parts import problem_line
 
     if listed:
         for problem in problems.kept:

@@ -14,6 +14,7 @@ from otel_stall.calls import Capture
 from otel_stall.doctor import Ability, Advice, Examination, LeftOut, Scope
 from otel_stall.passed_over import Kind
 from otel_stall.report.numbers import counted, percent
+from otel_stall.report.parts import headed, listed, problem_lines
 from otel_stall.report.printable import printable
 
 if TYPE_CHECKING:
@@ -35,15 +36,15 @@ def render(found: Examination, problems: Problems) -> str:
     """Return the examination as text."""
     parts = (
         _answer(found),
-        _headed("Switch on:", _switches(found.advice)),
-        _headed("Signals of these hosts that are not here:", _silent(found)),
-        _headed("Name the conversation; without a name each trace counts as one:", _unnamed(found.advice)),
-        _headed("In the calls:", _of_calls(found)),
-        _headed("Beside the calls:", _beside(found)),
-        _headed("By instrumentation:", _scopes(found.scopes)),
-        _headed("Written twice, counted once:", _doubles(found)),
-        _headed("Left out:", _left_out(found.left_out)),
-        _headed("Problems:", _problems(problems)),
+        headed("Switch on:", _switches(found.advice)),
+        headed("Signals of these hosts that are not here:", _silent(found)),
+        headed("Name the conversation; without a name each trace counts as one:", _unnamed(found.advice)),
+        headed("In the calls:", _of_calls(found)),
+        headed("Beside the calls:", _beside(found)),
+        headed("By instrumentation:", _scopes(found.scopes)),
+        headed("Written twice, counted once:", _doubles(found)),
+        headed("Left out:", _left_out(found.left_out)),
+        headed("Problems:", problem_lines(problems)),
     )
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
@@ -54,14 +55,8 @@ def document(found: Examination, problems: Problems) -> str:
     lists = {key: plain.pop(key) for key in ("calls", "turns", "scopes", "left_out", "doubles", "advice", "silent")}
     for left in lists["left_out"]:
         left.update(zip(("kind", "reason", "dialect"), left.pop("sort"), strict=True))
-    listed = [{"source": p.source, "line": p.line, "error": p.error} for p in problems.kept]
-    whole = {"schema": SCHEMA, "ability": found.ability.value, **plain, **lists, "problems": listed}
+    whole = {"schema": SCHEMA, "ability": found.ability.value, **plain, **lists, "problems": listed(problems)}
     return json.dumps(whole, indent=2) + "\n"
-
-
-def _headed(heading: str, lines: Iterator[str]) -> list[str]:
-    found = [f"  {line}" for line in lines]
-    return [heading, *found] if found else []
 
 
 def _answer(found: Examination) -> list[str]:
@@ -239,14 +234,6 @@ def _left_out(left_out: Sequence[LeftOut]) -> Iterator[str]:
         yield f"{counted(left.spans, 'span')} of {_name(left.scope)}, {kind}{printable(left.sort.reason)} ({names})"
     if len(left_out) > _LISTED:
         yield f"and {len(left_out) - _LISTED} more sorts of spans"
-
-
-def _problems(problems: Problems) -> Iterator[str]:
-    from otel_stall.report.text import problem_line
-
-    yield from map(problem_line, problems.kept)
-    if problems.dropped:
-        yield f"and {problems.dropped} more"
 
 
 def _name(scope: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from otel_stall.analysis import Analysis, ConversationAnalysis, StepDetail, Summary
 from otel_stall.measurement import measure
 from otel_stall.report import measurement
+from otel_stall.report.parts import listed
 from otel_stall.verdicts import Milestone, Stall
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ def document(
     Shares that the traces cannot tell are null. `problems` holds the first ones; where there were more,
     `problems_dropped` counts them.
     """
-    listed = [{"source": p.source, "line": p.line, "error": p.error} for p in problems.kept]
     return {
         "schema": SCHEMA,
         "conversations": [_conversation(lane, steps, credit) for lane in analysis.conversations],
@@ -41,7 +41,7 @@ def document(
             **_summary(analysis.summary),
             "measurement": measurement.document(measure(analysis.conversations)),
         },
-        "problems": listed,
+        "problems": listed(problems),
         **({"problems_dropped": problems.dropped} if problems.dropped else {}),
     }
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from otel_stall.observations import Effect
 from otel_stall.report.numbers import counted
+from otel_stall.report.parts import headed, listed, problem_lines
 from otel_stall.report.printable import printable
 from otel_stall.survey import Act, Rule, Survey
 
@@ -30,11 +31,11 @@ def render(found: Survey, problems: Problems) -> str:
     others = [act for act in found.acts if act.configured in _MAY_COUNT and act not in irreversible + checks]
     parts = (
         list(_answer(found)),
-        _headed("By rule:", _rules(found)),
-        _headed("Irreversible, a milestone where it succeeds with new arguments:", _acts(irreversible)),
-        _headed("Checks, a milestone where one turns green after a change:", _acts(checks)),
-        _headed("Neither; the section `milestones` of the settings can say otherwise:", _acts(others)),
-        _headed("Problems:", _problems(problems)),
+        headed("By rule:", _rules(found)),
+        headed("Irreversible, a milestone where it succeeds with new arguments:", _acts(irreversible)),
+        headed("Checks, a milestone where one turns green after a change:", _acts(checks)),
+        headed("Neither; the section `milestones` of the settings can say otherwise:", _acts(others)),
+        headed("Problems:", problem_lines(problems)),
     )
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
@@ -68,14 +69,9 @@ def document(found: Survey, problems: Problems) -> str:
             }
             for act in found.acts
         ],
-        "problems": [{"source": p.source, "line": p.line, "error": p.error} for p in problems.kept],
+        "problems": listed(problems),
     }
     return json.dumps(whole, indent=2) + "\n"
-
-
-def _headed(heading: str, lines: Iterator[str]) -> list[str]:
-    found = [f"  {line}" for line in lines]
-    return [heading, *found] if found else []
 
 
 def _answer(found: Survey) -> Iterator[str]:
@@ -109,11 +105,3 @@ def _effects(act: Act) -> str:
     if act.built_in is act.configured:
         return act.built_in.value
     return f"{act.configured.value} by the settings, {act.built_in.value} without"
-
-
-def _problems(problems: Problems) -> Iterator[str]:
-    from otel_stall.report.text import problem_line
-
-    yield from map(problem_line, problems.kept)
-    if problems.dropped:
-        yield f"and {problems.dropped} more"

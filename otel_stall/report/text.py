@@ -16,13 +16,14 @@ from otel_stall.otlp import Signal
 from otel_stall.report import measurement
 from otel_stall.report.credit import HEADING, Credits
 from otel_stall.report.numbers import counted, percent
+from otel_stall.report.parts import headed, problem_lines
 from otel_stall.report.printable import printable
 from otel_stall.verdicts import InputTiers, Stall
 
 if TYPE_CHECKING:
-    from otel_stall.readers import Problem, Problems
+    from otel_stall.readers import Problems
 
-__all__ = ["problem_line", "render"]
+__all__ = ["render"]
 
 TOLD: Final = 5
 """Stalled conversations that are told one by one, the worst first."""
@@ -52,10 +53,10 @@ def render(
     parts = [list(_headline(analysis))]
     parts += [list(_told(lane, stall)) for lane, stall in sorted(rows, key=_worst_first)[:TOLD]]
     parts.append(_table(rows, width) if rows else [])
-    parts.append(_headed(measurement.HEADING, measurement.lines(measure(analysis.conversations))) if rows else [])
-    parts.append(_headed(HEADING, iter(credit.lines(analysis.conversations))) if credit else [])
-    parts.append(_headed("Not measured:", _unseen(analysis, problems)))
-    parts.append(_headed("Problems:", _problems(problems)))
+    parts.append(headed(measurement.HEADING, measurement.lines(measure(analysis.conversations))) if rows else [])
+    parts.append(headed(HEADING, iter(credit.lines(analysis.conversations))) if credit else [])
+    parts.append(headed("Not measured:", _unseen(analysis, problems)))
+    parts.append(headed("Problems:", problem_lines(problems)))
     texts = ["\n".join(_laid_out(part, width, colour)) for part in parts if part]
     return "\n\n".join(texts) + "\n"
 
@@ -66,17 +67,6 @@ def _laid_out(part: list[str], width: int | None, colour: bool) -> Iterator[str]
         blank = len(line) - len(line.lstrip(" -"))
         text = textwrap.fill(line, width, subsequent_indent=" " * blank) if width else line
         yield f"\x1b[1m{text}\x1b[0m" if colour and index == 0 else text
-
-
-def _headed(heading: str, lines: Iterator[str]) -> list[str]:
-    found = [f"  {line}" for line in lines]
-    return [heading, *found] if found else []
-
-
-def problem_line(problem: Problem) -> str:
-    """Return one problem as one safe line, `source:line: error`."""
-    place = printable(problem.source) + (f":{problem.line}" if problem.line is not None else "")
-    return f"{place}: {printable(problem.error)}"
 
 
 def _worst_first(row: _Row) -> tuple[int, int]:
@@ -164,12 +154,6 @@ def _unseen(analysis: Analysis, problems: Problems) -> Iterator[str]:
         yield "composite: without detection.tool_call_budget this input-side rule cannot fire"
     if count := problems.requests[Signal.METRICS]:
         yield f"metrics: {counted(count, 'request')} passed over, only traces and logs are read"
-
-
-def _problems(problems: Problems) -> Iterator[str]:
-    yield from map(problem_line, problems.kept)
-    if problems.dropped:
-        yield f"and {problems.dropped} more"
 
 
 def _table(rows: Sequence[_Row], width: int | None) -> list[str]:
