@@ -21,6 +21,7 @@ __all__ = [
     "annotate_span",
     "field_of",
     "listed_objects",
+    "scoped_groups",
     "signal_of",
     "spans",
     "views",
@@ -111,15 +112,27 @@ def _event(event: EventView) -> dict[str, object]:
 
 def _spans(request: Mapping[str, object], report: Report) -> Iterator[tuple[dict[str, object], str, dict[str, object]]]:
     """Yield (resource attributes, scope name, span) of every span."""
-    for group in listed_objects(field_of(request, "resourceSpans", "resource_spans"), "resourceSpans", report):
+    for attributes, name, scoped in scoped_groups(request, "Spans", "_spans", report):
+        for span in listed_objects(scoped.get("spans"), "spans", report):
+            yield attributes, name, span
+
+
+def scoped_groups(
+    request: Mapping[str, object], signal: str, snake: str, report: Report
+) -> Iterator[tuple[dict[str, object], str, dict[str, object]]]:
+    """Yield (resource attributes, scope name, what the scope wrote) of a request; `signal` is "Spans" or "Logs".
+
+    `snake` is the signal as it stands at the end of names in snake case.
+    """
+    groups = field_of(request, f"resource{signal}", f"resource{snake}")
+    for group in listed_objects(groups, f"resource{signal}", report):
         resource = group.get("resource")
         attributes = attributes_from(resource.get("attributes")) if isinstance(resource, dict) else {}
-        scopes = field_of(group, "scopeSpans", "scope_spans", "instrumentationLibrarySpans")
-        for scoped in listed_objects(scopes, "scopeSpans", report):
+        scopes = field_of(group, f"scope{signal}", f"scope{snake}", f"instrumentationLibrary{signal}")
+        for scoped in listed_objects(scopes, f"scope{signal}", report):
             scope = field_of(scoped, "scope", "instrumentationLibrary")
             name = scope.get("name") if isinstance(scope, dict) else ""
-            for span in listed_objects(scoped.get("spans"), "spans", report):
-                yield attributes, name if isinstance(name, str) else "", span
+            yield attributes, name if isinstance(name, str) else "", scoped
 
 
 def _view(resource: Mapping[str, object], scope: str, span: Mapping[str, object]) -> SpanView | None:

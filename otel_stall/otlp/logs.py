@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from xxhash import xxh3_64_hexdigest
 
-from otel_stall.otlp.json import Report, field_of, listed_objects
+from otel_stall.otlp.json import Report, field_of, listed_objects, scoped_groups
 from otel_stall.otlp.values import attributes_from, hex_id, number, python_value
 from otel_stall.spans import SpanView
 
@@ -63,16 +63,10 @@ def _identity(record: LogRecord) -> str:
 
 def log_views(request: Mapping[str, object], report: Report) -> Iterator[SpanView]:
     """Yield a view of each record of a log request in OTLP/JSON; what has a wrong shape is reported."""
-    for group in listed_objects(field_of(request, "resourceLogs", "resource_logs"), "resourceLogs", report):
-        resource = group.get("resource")
-        attributes = attributes_from(resource.get("attributes")) if isinstance(resource, dict) else {}
-        scopes = field_of(group, "scopeLogs", "scope_logs", "instrumentationLibraryLogs")
-        for scoped in listed_objects(scopes, "scopeLogs", report):
-            scope = field_of(scoped, "scope", "instrumentationLibrary")
-            name = scope.get("name") if isinstance(scope, dict) else ""
-            records = field_of(scoped, "logRecords", "log_records", "logs")
-            for record in listed_objects(records, "logRecords", report):
-                yield record_view(attributes, name if isinstance(name, str) else "", _record(record))
+    for attributes, name, scoped in scoped_groups(request, "Logs", "_logs", report):
+        records = field_of(scoped, "logRecords", "log_records", "logs")
+        for record in listed_objects(records, "logRecords", report):
+            yield record_view(attributes, name, _record(record))
 
 
 def _record(record: Mapping[str, object]) -> LogRecord:
