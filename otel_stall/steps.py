@@ -229,7 +229,7 @@ def _window(call: ToolCall, kind: Nature) -> tuple[int, int] | None:
         return None
     both = arguments.get("view_range") or arguments.get("line_range") or arguments.get("range")
     if isinstance(both, Sequence) and len(both) == 2 and all(isinstance(end, int) for end in both):
-        begin, end = (max(-_TO_THE_END, min(int(place), _TO_THE_END)) for place in both)
+        begin, end = map(_line, both)
         return begin, end if end >= begin else _TO_THE_END
     first, size, last = (_number(arguments, keys) for keys in (_OFFSETS, _LIMITS, _ENDS))
     if first is None and size is None and last is None:
@@ -242,8 +242,13 @@ def _number(arguments: Mapping[str, object], keys: tuple[str, ...]) -> int | Non
     for key in keys:
         value = arguments.get(key)
         if isinstance(value, int) and not isinstance(value, bool):
-            return max(-_TO_THE_END, min(value, _TO_THE_END))
+            return _line(value)
     return None
+
+
+def _line(number: int) -> int:
+    """Return the number of a line, at most that which stands for the end: a host may send any integer."""
+    return max(-_TO_THE_END, min(int(number), _TO_THE_END))
 
 
 def _writing(call: ToolCall, kind: Nature) -> Writing:
