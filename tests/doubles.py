@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from otel_stall.calls import Reading, ToolCall
@@ -99,6 +100,15 @@ def logs() -> Iterator[tuple[LoggerProvider, InMemoryLogRecordExporter]]:
 
 STALL = Stall(1, Kind.LOOP, 1, 1, 1, ((Level.NOTICE, 1),), ("same call, same outcome",))
 STARTED = Changed(Change.STARTED, 1, STALL)
+
+
+class Refusing(ReadableSpan):
+    """A span whose fields can be set once."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in self.__dict__:
+            raise AttributeError(name)
+        super().__setattr__(name, value)
 
 
 class Raising(Monitor):

@@ -126,6 +126,13 @@ def read(data: object, name: str = "") -> tuple[list[SpanView], list[str]]:
     return ordered(views), [problem.error for problem in problems.kept]
 
 
+def assert_reads_as_the_run(data: object, name: str) -> None:
+    """Assert that an export gives the views of the same spans in OTLP without a problem, and the same verdicts."""
+    views, problems = read(data, name)
+    assert (views, problems) == (ordered(RUN), [])
+    assert verdicts(views) == verdicts(RUN)
+
+
 def encoded(data: object) -> bytes:
     return data if isinstance(data, bytes) else json.dumps(data).encode()
 

@@ -20,6 +20,7 @@ from otel_stall.analysis import analyze
 from otel_stall.calls import ModelCall, ToolCall
 from otel_stall.config import StallConfig
 from otel_stall.conversations import Lane
+from otel_stall.milestones import PENDING
 from otel_stall.monitor import Monitor
 from otel_stall.processor import StallSpanProcessor
 from otel_stall.scenes import RECENT
@@ -244,6 +245,7 @@ SCRIPT = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from acts import bash, call, edit, feed, readings, red, search
+from otel_stall.milestones import PENDING
 from otel_stall.monitor import Monitor
 monitor = Monitor()
 acts = [bash("ls", "a"), red(), edit("a", "1", "2"), search("flood walls river", "The flood walls of the river " * 9)]
@@ -297,7 +299,7 @@ def largest(value: object, path: str = "lane") -> dict[str, int]:
 LIMITS = {
     "lane.ledger.lines": SMALL.bounds.lines,
     "lane.spans": 4_096,
-    "lane.declared": 32,
+    "lane.declared": PENDING,
     "lane.turn.calls": 256,
     "lane.recent": RECENT,
     "lane.open.calls": RECENT,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import FunctionType, ModuleType
 
 import pytest
-from doubles import CONFIG, STARTED, Scripted, Seen, logs, stall_processor, steps_of
+from doubles import CONFIG, STARTED, Refusing, Scripted, Seen, logs, stall_processor, steps_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from opentelemetry import baggage, context, trace
@@ -344,12 +344,6 @@ class TestEvents:
 
     def test_a_span_that_takes_nothing(self, caplog: pytest.LogCaptureFixture) -> None:
         """Where a span refuses annotation this is said once and counted, and events still go out."""
-
-        class Refusing(ReadableSpan):
-            def __setattr__(self, name: str, value: object) -> None:
-                if name in self.__dict__:
-                    raise AttributeError(name)
-                super().__setattr__(name, value)
 
         attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "read_file"}
         with logs() as (provider, exporter):

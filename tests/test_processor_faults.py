@@ -101,17 +101,24 @@ class TestMetrics:
         assert processor.errors == 1
 
 
+class Slow(Scripted):
+    """A monitor that takes a second for each reading."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def observe(self, reading: Reading, conversation: str, lane: str, agent: str) -> Sequence[Judged]:
+        self._clock.now += 1.0
+        return super().observe(reading, conversation, lane, agent)
+
+
 class TestBreaker:
     def test_a_slow_fold(self, caplog: pytest.LogCaptureFixture) -> None:
         """After five hooks over their budget spans pass untouched for a minute, and are judged again then."""
         clock = Clock()
 
-        class Slow(Scripted):
-            def observe(self, reading: Reading, conversation: str, lane: str, agent: str) -> Sequence[Judged]:
-                clock.now += 1.0
-                return super().observe(reading, conversation, lane, agent)
-
-        processor = StallSpanProcessor(CONFIG, monitor=Slow(), clock=clock)
+        processor = StallSpanProcessor(CONFIG, monitor=Slow(clock), clock=clock)
         recorded = RecordedProvider(processor)
         for _ in range(7):
             recorded.tool("read_file")
@@ -125,12 +132,7 @@ class TestBreaker:
         """With 0 hooks may take as long as they do."""
         clock = Clock()
 
-        class Slow(Scripted):
-            def observe(self, reading: Reading, conversation: str, lane: str, agent: str) -> Sequence[Judged]:
-                clock.now += 1.0
-                return super().observe(reading, conversation, lane, agent)
-
-        recorded = RecordedProvider(StallSpanProcessor(StallConfig(hook_seconds=0), monitor=Slow(), clock=clock))
+        recorded = RecordedProvider(StallSpanProcessor(StallConfig(hook_seconds=0), monitor=Slow(clock), clock=clock))
         for _ in range(9):
             recorded.tool("read_file")
         assert steps_of(recorded.exporter) == [1] * 9

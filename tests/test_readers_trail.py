@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from exports import RUN, TRACE, iso, lines, ordered, otlp, read, trail, trail_span, verdicts
+from exports import RUN, TRACE, assert_reads_as_the_run, iso, lines, otlp, read, trail, trail_span
 
 from otel_stall.readers.times import duration_ns
 from otel_stall.spans import EventView, SpanView
@@ -28,9 +28,7 @@ WHOLE = {
 @pytest.mark.parametrize("name", ["", "trail"])
 def test_the_views_are_those_of_the_same_spans_in_otlp(data: object, name: str) -> None:
     """Every form gives the views of the OTLP export, and with them the same verdicts, named or not."""
-    views, problems = read(data, name)
-    assert (views, problems) == (ordered(RUN), [])
-    assert verdicts(views) == verdicts(RUN)
+    assert_reads_as_the_run(data, name)
 
 
 def test_the_tree_says_what_a_span_does_not() -> None:

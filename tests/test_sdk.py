@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 import pytest
+from doubles import Refusing
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from opentelemetry.attributes import BoundedAttributes
@@ -121,12 +122,6 @@ class TestAnnotate:
             @property
             def attributes(self) -> Mapping[str, AnyValue]:
                 return {"a": 1}
-
-        class Refusing(ReadableSpan):
-            def __setattr__(self, name: str, value: object) -> None:
-                if name in self.__dict__:
-                    raise AttributeError(name)
-                super().__setattr__(name, value)
 
         spans = [Hiding("hiding"), Refusing("refusing", attributes={})]
         assert [sdk.annotate(span, WRITTEN) for span in spans] == [False, False]
