@@ -178,3 +178,20 @@ METRIC_EVICTIONS: Final = _register(
 METRIC_LATE_STEPS: Final = _register(
     "stall.late_steps", "counter, {step}", "metric", "Steps that arrived after one that ended later."
 )
+
+# Metrics of the gateway.
+METRIC_GATEWAY_REQUESTS: Final = _register(
+    "stall.gateway.requests", "counter, {request}", "metric", "Requests received, by signal and outcome."
+)
+METRIC_GATEWAY_ITEMS: Final = _register(
+    "stall.gateway.items", "counter, {item}", "metric", "Spans and log records of accepted requests, by signal."
+)
+METRIC_GATEWAY_DURATION: Final = _register(
+    "stall.gateway.duration", "histogram, s", "metric", "Time from a request to its answer, by signal."
+)
+METRIC_GATEWAY_UNSENT: Final = _register(
+    "stall.gateway.unsent", "counter, {request}", "metric", "Own requests that the downstream refused for good."
+)
+METRIC_GATEWAY_UNSAVED: Final = _register(
+    "stall.gateway.unsaved", "counter, {save}", "metric", "Saves of the state that failed; each was tried again."
+)

@@ -6,32 +6,28 @@ experiments summarised in `docs/detection.md`, on recorded runs of coding and to
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from otel_stall.baseline import Baseline
 from otel_stall.errors import ConfigError
 from otel_stall.patterns import command_problem, tool_problem
+from otel_stall.settings import Settings, from_environ, loaded_file, merged, validated
 
 __all__ = ["BoundsConfig", "CommandRules", "DetectionConfig", "MilestonesConfig", "StallConfig", "ToolRules"]
 
-_LOG = logging.getLogger("otel_stall")
+_GATEWAY: Final = "gateway"
 
 Steps = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Weight = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-
-class DetectionConfig(_Settings):
+class DetectionConfig(Settings):
     """Thresholds of the rules; steps are counted tool calls of one lane."""
 
     dry_notice: Steps = 6
@@ -114,7 +110,7 @@ CommandPatterns = Annotated[
 ]
 
 
-class _Rules(_Settings):
+class _Rules(Settings):
     """Patterns of three kinds; one and the same pattern has one meaning."""
 
     @model_validator(mode="after")
@@ -156,7 +152,7 @@ class CommandRules(_Rules):
     """Commands that reach no milestone; goes before the other two."""
 
 
-class MilestonesConfig(_Settings):
+class MilestonesConfig(Settings):
     """Which tool calls reach a milestone, beside the rules that are built in; `docs/milestones.md` has them."""
 
     tools: ToolRules = ToolRules()
@@ -168,7 +164,7 @@ class MilestonesConfig(_Settings):
     host names itself counts in any case."""
 
 
-class BoundsConfig(_Settings):
+class BoundsConfig(Settings):
     """Limits of what is kept; what falls out is counted."""
 
     conversations: Steps = 10_000
@@ -203,7 +199,7 @@ class _File:
         return core_schema.no_info_plain_validator_function(_loaded)
 
 
-class StallConfig(_Settings):
+class StallConfig(Settings):
     """All settings of otel-stall."""
 
     enabled: bool = True
@@ -250,17 +246,11 @@ class StallConfig(_Settings):
     ) -> Self:
         """Return the settings of a YAML file, completed from the environment; `options` go before both.
 
-        Raises ConfigError with the field's name where a value is wrong or a name is unknown.
+        The file's section `gateway` is for `otel-stall serve`. Raises ConfigError with the field's name where a
+        value is wrong or a name is unknown.
         """
-        import yaml
-
-        try:
-            content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            raise ConfigError(str(path), f"cannot be read: {error}") from error
-        if content is not None and not isinstance(content, dict):
-            raise ConfigError(str(path), "must be a mapping of settings")
-        return cls.create(_merge(_merge(_from_environ(cls, environ or {}), content or {}), options or {}))
+        content = {name: value for name, value in loaded_file(path).items() if name != _GATEWAY}
+        return cls.create(merged(merged(from_environ(cls, environ or {}), content), options or {}))
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str], options: Mapping[str, object] | None = None) -> Self:
@@ -271,45 +261,9 @@ class StallConfig(_Settings):
         """
         if path := environ.get("OTEL_STALL_CONFIG"):
             return cls.load(path, environ, options)
-        return cls.create(_merge(_from_environ(cls, environ), options or {}))
+        return cls.create(merged(from_environ(cls, environ), options or {}))
 
     @classmethod
     def create(cls, values: Mapping[str, object]) -> Self:
         """Return validated settings; raises ConfigError with the first wrong field's name."""
-        try:
-            return cls.model_validate(dict(values))
-        except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(str(part) for part in first["loc"]) or "settings"
-            raise ConfigError(field, first["msg"]) from None
-
-
-def _merge(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str, object]:
-    merged = dict(below)
-    for key, value in above.items():
-        old = merged.get(key)
-        both = isinstance(old, Mapping) and isinstance(value, Mapping)
-        merged[key] = _merge(old, value) if both else value  # type: ignore[arg-type]
-    return merged
-
-
-def _from_environ(model: type[BaseModel], environ: Mapping[str, str], prefix: str = "OTEL_STALL_") -> dict[str, object]:
-    values: dict[str, object] = {}
-    for name, field in model.model_fields.items():
-        variable = prefix + name.upper()
-        nested = field.annotation
-        if isinstance(nested, type) and issubclass(nested, BaseModel):
-            if inner := _from_environ(nested, environ, variable + "_"):
-                values[name] = inner
-        elif (text := environ.get(variable, "").strip()) and _accepted(model, name, variable, text):
-            values[name] = text
-    return values
-
-
-def _accepted(model: type[BaseModel], name: str, variable: str, text: str) -> bool:
-    try:
-        model.model_validate({name: text})
-    except ValidationError as error:
-        _LOG.warning("%s is ignored: %s", variable, error.errors()[0]["msg"])
-        return False
-    return True
+        return validated(cls, values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -150,6 +150,7 @@ class Lanes:
     def __init__(self, bounds: BoundsConfig | None = None) -> None:
         self._bounds = bounds or BoundsConfig()
         self._lanes: OrderedDict[LaneKey, Lane] = OrderedDict()
+        self._touched: set[LaneKey] | None = None
         self.evicted = 0
 
     def __len__(self) -> int:
@@ -164,16 +165,15 @@ class Lanes:
 
     def use(self, key: LaneKey, now_ns: int = 0) -> Lane:
         """Return the lane of a key, new where it was not known or idle for too long, as the one used last."""
+        self._touch(key)
         lane = self._lanes.get(key)
         if lane is not None and lane.last_end_ns < self._limit(now_ns):
-            del self._lanes[key]
-            self.evicted += 1
+            self._evict(key)
             lane = None
         if lane is None:
             lane = self._lanes[key] = Lane()
             if len(self._lanes) > self._bounds.conversations:
-                self._lanes.popitem(last=False)
-                self.evicted += 1
+                self._evict(next(iter(self._lanes)))
         else:
             self._lanes.move_to_end(key)
         return lane
@@ -189,8 +189,30 @@ class Lanes:
             key, lane = next(iter(self._lanes.items()))
             if lane.last_end_ns >= limit:
                 return
-            del self._lanes[key]
-            self.evicted += 1
+            self._evict(key)
+
+    def _evict(self, key: LaneKey) -> None:
+        del self._lanes[key]
+        self.evicted += 1
+        self._touch(key)
+
+    def _touch(self, key: LaneKey) -> None:
+        if self._touched is not None:
+            self._touched.add(key)
+
+    def changed(self) -> dict[LaneKey, str | None]:
+        """Return dumps of the lanes used since this was last asked, None for one that is gone.
+
+        The first time nothing: from then on they are noted.
+        """
+        touched, self._touched = self._touched or (), set()
+        return {key: lane.dump() if (lane := self._lanes.get(key)) is not None else None for key in touched}
+
+    def adopt(self, lanes: Mapping[LaneKey, Lane]) -> None:
+        """Take in lanes that were saved; the oldest, beyond the bound, are left out and counted."""
+        self._lanes = OrderedDict(sorted(lanes.items(), key=lambda item: item[1].last_end_ns))
+        while len(self._lanes) > self._bounds.conversations:
+            self._evict(next(iter(self._lanes)))
 
     def _limit(self, now_ns: int) -> int:
         return now_ns - int(self._bounds.idle_seconds * 1e9)
@@ -202,6 +224,8 @@ class Lanes:
         with what the earlier had seen and reached.
         """
         for conversation, lane in [key for key in self._lanes if key[0] == old]:
+            self._touch((conversation, lane))
+            self._touch((new, lane))
             moved = self._lanes.pop((conversation, lane))
             earlier = self._lanes.pop((new, lane), None)
             if earlier is not None:

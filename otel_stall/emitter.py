@@ -80,11 +80,19 @@ class Emitter:
 
         `sampled`: whether the judged span is exported.
         """
-        for part in (self._recorded, self._watched, self._logged if sampled else self._logged_alone):
-            try:
-                part(judgement)
-            except Exception as error:
-                self.failed(error)
+        self.recorded(judgement)
+        self._guarded(self._logged if sampled else self._logged_alone, judgement)
+
+    def recorded(self, judgement: Judgement) -> None:
+        """Do the same without logging events: record metrics, and look whether results are recorded at all."""
+        self._guarded(self._measured, judgement)
+        self._guarded(self._watched, judgement)
+
+    def _guarded(self, part: Callable[[Judgement], None], judgement: Judgement) -> None:
+        try:
+            part(judgement)
+        except Exception as error:
+            self.failed(error)
 
     def refused(self) -> None:
         """Take note of a span that took no annotation; this is logged once."""
@@ -115,7 +123,7 @@ class Emitter:
         with suppress(Exception):
             self.metrics.failed()
 
-    def _recorded(self, judgement: Judgement) -> None:
+    def _measured(self, judgement: Judgement) -> None:
         for judged in judgement.judged:
             self.metrics.judged(judged, judgement.reading.task_class)
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
 from otel_stall import attributes as names
 from otel_stall.calls import HostMark, Reading
+from otel_stall.conversations import Lane, LaneKey
 from otel_stall.dialects.doubles import Doubles
-from otel_stall.lineage import Lineage, Opening, Whose
+from otel_stall.lineage import Lineage, Opening, TraceState, Whose
 from otel_stall.monitor import Monitor
 from otel_stall.verdicts import Judged
 
-__all__ = ["HINTS", "Census", "Judge", "Judgement"]
+__all__ = ["HINTS", "Census", "Changes", "Judge", "Judgement"]
 
 HINTS: Final = {names.RUN_ID: "run_id", names.TASK_ID: "task_id", names.TASK_CLASS: "task_class"}
 """Entries of the baggage that count for every span of its context, and the fields of a reading they fill."""
@@ -43,6 +44,13 @@ class Census(NamedTuple):
     evictions: int = 0
     late_steps: int = 0
     skipped: int = 0
+
+
+class Changes(NamedTuple):
+    """Lanes as dumps, and traces, by their keys; None for what is gone."""
+
+    lanes: Mapping[LaneKey, str | None]
+    traces: Mapping[str, TraceState | None]
 
 
 class Judge:
@@ -146,6 +154,23 @@ class Judge:
         known = {conversation for (conversation, _), _ in lanes}
         active = {conversation for (conversation, _), lane in lanes if lane.open is not None}
         return Census(len(known), len(active), evicted, late, self.skipped)
+
+    def changed(self) -> Changes | None:
+        """Return what changed since this was last asked, to be saved; None where another thread was in the way.
+
+        The first time nothing: from then on changes are noted.
+        """
+        if not self._acquire():
+            return None
+        try:
+            return Changes(self.monitor.lanes.changed(), self._lineage.changed())
+        finally:
+            self._lock.release()
+
+    def adopt(self, lanes: Mapping[LaneKey, Lane], traces: Mapping[str, TraceState]) -> None:
+        """Go on where what was saved ended; called before the first span."""
+        self.monitor.lanes.adopt(lanes)
+        self._lineage.adopt(traces)
 
     def _acquire(self) -> bool:
         return self._lock.acquire(timeout=self._wait)

@@ -7,7 +7,7 @@ ends, while its ancestors are mostly still open. Offline, `Lineage.of` takes in 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple, Protocol, Self, TypeVar
@@ -17,7 +17,7 @@ from otel_stall.dialects.doubles import Ancestor
 from otel_stall.monitor import MAIN
 from otel_stall.verdicts import Judged
 
-__all__ = ["Lineage", "Live", "Opening", "Renamed", "Whose"]
+__all__ = ["Lineage", "Live", "Opening", "Renamed", "TraceState", "Whose"]
 
 UNNAMED: Final = "unnamed"
 """The conversation of log records that stand in no trace and name none."""
@@ -145,6 +145,17 @@ class _Trace:
     provisional: bool = False
 
 
+class TraceState(NamedTuple):
+    """The conversation that a trace stands for, as far as a later span of it needs to know.
+
+    `mixed`: it named several. `provisional`: steps were counted under the trace's own id.
+    """
+
+    conversation: str = ""
+    mixed: bool = False
+    provisional: bool = False
+
+
 class Lineage:
     """Finds the conversation, lane and agent of spans; bounded, and not thread-safe by itself.
 
@@ -161,6 +172,7 @@ class Lineage:
         self._invocations: dict[_Key, list[_Node]] = {}
         self._acting: dict[str, _Lane] = {}
         self._renamed: list[Renamed] = []
+        self._touched: set[str] | None = None
         self.evicted = 0
 
     @classmethod
@@ -321,8 +333,27 @@ class Lineage:
     def _trace(self, trace_id: str) -> _Trace:
         trace = self._traces.pop(trace_id, None) or _Trace()
         self._traces[trace_id] = trace
-        _bound(self._traces, self._limit)
+        gone = _bound(self._traces, self._limit)
+        if self._touched is not None:
+            self._touched.update((trace_id, *gone))
         return trace
+
+    def changed(self) -> dict[str, TraceState | None]:
+        """Return what the traces touched since this was last asked stand for, None for one that fell out.
+
+        The first time nothing: from then on they are noted.
+        """
+        touched, self._touched = self._touched or (), set()
+        held = ((trace_id, self._traces.get(trace_id)) for trace_id in touched)
+        return {
+            trace_id: TraceState(trace.conversation, trace.mixed, trace.provisional) if trace is not None else None
+            for trace_id, trace in held
+        }
+
+    def adopt(self, traces: Mapping[str, TraceState]) -> None:
+        """Take in what was saved of traces, whose spans are not known."""
+        self._traces = {trace_id: _Trace(*state) for trace_id, state in traces.items()}
+        _bound(self._traces, self._limit)
 
     def _said(self, trace_id: str, conversation: str) -> None:
         """Let an id stand for the whole trace, until the trace names a second one."""
@@ -409,6 +440,10 @@ def _among(lane: _Lane | None, node: _Node) -> _Lane | None:
     return lane
 
 
-def _bound(entries: dict[_K, _V], limit: int) -> None:
+def _bound(entries: dict[_K, _V], limit: int) -> list[_K]:
+    """Let the oldest entries fall out, down to the limit, and return their keys."""
+    gone = []
     while len(entries) > limit:
-        entries.pop(next(iter(entries)))
+        gone.append(next(iter(entries)))
+        del entries[gone[-1]]
+    return gone

@@ -14,6 +14,7 @@ from otel_stall.otlp.values import any_value, attributes_from, hex_id, key_value
 from otel_stall.spans import EventView, SpanView, Status
 
 __all__ = [
+    "INVALID",
     "KINDS",
     "Addition",
     "Report",
@@ -24,8 +25,12 @@ __all__ = [
     "scoped_groups",
     "signal_of",
     "spans",
+    "viewed",
     "views",
 ]
+
+INVALID = "a span has no valid trace id and span id"
+"""What is reported of such a span."""
 
 Report = Callable[[str], None]
 """Takes one sentence on what could not be used; must not raise."""
@@ -73,11 +78,16 @@ def signal_of(value: object) -> Signal | None:
 
 def views(request: Mapping[str, object], report: Report) -> Iterator[SpanView]:
     """Yield a view of each span of a trace request; spans without valid ids are reported and left out."""
+    return (view for _, view in viewed(request, report))
+
+
+def viewed(request: Mapping[str, object], report: Report) -> Iterator[tuple[dict[str, object], SpanView]]:
+    """Yield each span of a trace request beside its view; spans without valid ids are reported and left out."""
     for resource, scope, span in _spans(request, report):
         if view := _view(resource, scope, span):
-            yield view
+            yield span, view
         else:
-            report("a span has no valid trace id and span id")
+            report(INVALID)
 
 
 def spans(request: Mapping[str, object]) -> Iterator[tuple[str, str, dict[str, object]]]:

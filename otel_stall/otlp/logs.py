@@ -14,7 +14,7 @@ from otel_stall.otlp.json import Report, field_of, listed_objects, scoped_groups
 from otel_stall.otlp.values import attributes_from, hex_id, number, python_value
 from otel_stall.spans import SpanView
 
-__all__ = ["LogRecord", "log_views", "record_view"]
+__all__ = ["LogRecord", "log_views", "record_view", "viewed_records"]
 
 _NAME_CHARS: Final = 256
 _EVENT_NAME: Final = "event.name"
@@ -63,10 +63,15 @@ def _identity(record: LogRecord) -> str:
 
 def log_views(request: Mapping[str, object], report: Report) -> Iterator[SpanView]:
     """Yield a view of each record of a log request in OTLP/JSON; what has a wrong shape is reported."""
+    return (view for _, view in viewed_records(request, report))
+
+
+def viewed_records(request: Mapping[str, object], report: Report) -> Iterator[tuple[dict[str, object], SpanView]]:
+    """Yield each record of a log request beside its view; what has a wrong shape is reported."""
     for attributes, name, scoped in scoped_groups(request, "Logs", "_logs", report):
         records = field_of(scoped, "logRecords", "log_records", "logs")
         for record in listed_objects(records, "logRecords", report):
-            yield record_view(attributes, name, _record(record))
+            yield record, record_view(attributes, name, _record(record))
 
 
 def _record(record: Mapping[str, object]) -> LogRecord:

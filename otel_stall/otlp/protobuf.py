@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from otel_stall.errors import DecodeError
-from otel_stall.otlp.json import KINDS, Report, Signal
+from otel_stall.otlp.json import INVALID, KINDS, Report, Signal
 from otel_stall.otlp.logs import LogRecord, record_view
 from otel_stall.otlp.values import MAX_DEPTH, any_value
 from otel_stall.spans import EventView, SpanView, Status
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
+    from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogRecordMessage
     from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
     from opentelemetry.proto.resource.v1.resource_pb2 import Resource
     from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans, Span, TracesData
 
-__all__ = ["decode", "log_views", "to_json", "views", "views_of"]
+__all__ = ["decode", "has_ids", "log_views", "to_json", "viewed", "viewed_records", "views", "views_of"]
 
 _STATUSES = {status.value: status for status in Status}
 
@@ -74,14 +75,24 @@ def _carries(message: object) -> bool:
 
 def views(message: TracesData, report: Report) -> Iterator[SpanView]:
     """Yield a view of each span, equal to what the same request in OTLP/JSON gives."""
+    return (view for _, view in viewed(message, report))
+
+
+def viewed(message: TracesData, report: Report) -> Iterator[tuple[Span, SpanView]]:
+    """Yield each span beside its view; spans without valid ids are reported and left out."""
     for group in message.resource_spans:
         resource = _attributes(group.resource.attributes)
         for scoped in group.scope_spans:
             for span in scoped.spans:
-                if len(span.trace_id) == 16 and any(span.trace_id) and len(span.span_id) == 8 and any(span.span_id):
-                    yield _view(resource, scoped.scope.name, span)
+                if has_ids(span):
+                    yield span, _view(resource, scoped.scope.name, span)
                 else:
-                    report("a span has no valid trace id and span id")
+                    report(INVALID)
+
+
+def has_ids(span: Span) -> bool:
+    """Return whether trace id and span id are of the right size and not all zero."""
+    return len(span.trace_id) == 16 and any(span.trace_id) and len(span.span_id) == 8 and any(span.span_id)
 
 
 def _view(resource: dict[str, object], scope: str, span: Span) -> SpanView:
@@ -112,6 +123,11 @@ def views_of(message: TracesData | LogsData, report: Report) -> Iterator[SpanVie
 
 def log_views(message: LogsData) -> Iterator[SpanView]:
     """Yield a view of each log record, equal to what the same request in OTLP/JSON gives."""
+    return (view for _, view in viewed_records(message))
+
+
+def viewed_records(message: LogsData) -> Iterator[tuple[LogRecordMessage, SpanView]]:
+    """Yield each log record beside its view."""
     for group in message.resource_logs:
         resource = _attributes(group.resource.attributes)
         for scoped in group.scope_logs:
@@ -125,7 +141,7 @@ def log_views(message: LogsData) -> Iterator[SpanView]:
                     body=_value(record.body),
                     attributes=_attributes(record.attributes),
                 )
-                yield record_view(resource, scoped.scope.name, fields)
+                yield record, record_view(resource, scoped.scope.name, fields)
 
 
 def _attributes(pairs: Iterable[KeyValue], depth: int = 0) -> dict[str, object]:

@@ -1,0 +1,157 @@
+"""The state of a gateway in a file, so that one that was killed goes on where it was.
+
+The file is an SQLite database: each save writes only what changed, in one transaction, and a process that
+dies in the middle leaves the save before. It holds digests, counters and verdicts, no content.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from otel_stall.conversations import Lane, LaneKey
+from otel_stall.emission import Event, Severity
+from otel_stall.errors import SnapshotError
+from otel_stall.gateway.annotator import SavedRemark, SpanKey
+from otel_stall.gateway.events import Remark
+from otel_stall.judge import Changes
+from otel_stall.lineage import TraceState
+
+__all__ = ["STATE_VERSION", "Entries", "Saved", "StateFile", "entries_of", "opened"]
+
+_LOG = logging.getLogger("otel_stall")
+
+STATE_VERSION: Final = 1
+"""Written into the file; one of a newer version is put aside."""
+_TABLE: Final = """CREATE TABLE IF NOT EXISTS entries (
+    number INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (kind, key)
+)"""
+_PUT: Final = """INSERT INTO entries (kind, key, value) VALUES (?, ?, ?)
+    ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value"""
+_REMOVE: Final = "DELETE FROM entries WHERE kind = ? AND key = ?"
+_BUSY_SECONDS: Final = 5.0
+_LANE, _TRACE, _REMARK = "lane", "trace", "remark"
+
+Entries = dict[tuple[str, str], str | None]
+"""What changed: texts by kind and key, None for what is gone."""
+
+
+class Saved(NamedTuple):
+    """What a file held; remarks in the order in which they were made."""
+
+    lanes: dict[LaneKey, Lane]
+    traces: dict[str, TraceState]
+    remarks: dict[SpanKey, SavedRemark]
+
+
+def entries_of(changes: Changes, remarks: Mapping[SpanKey, SavedRemark | None]) -> Entries:
+    """Return changes as they are saved."""
+    entries: Entries = {(_LANE, json.dumps(key)): state for key, state in changes.lanes.items()}
+    for trace, state in changes.traces.items():
+        entries[_TRACE, trace] = None if state is None else json.dumps(state)
+    for span, saved in remarks.items():
+        entries[_REMARK, json.dumps(span)] = None if saved is None else _text(saved)
+    return entries
+
+
+class StateFile:
+    """A state file; used by one thread at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._base = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None)
+
+    def load(self) -> Saved:
+        """Return what was saved last, all empty in a new file; raises SnapshotError where it cannot be read.
+
+        Raises sqlite3.OperationalError where the file is another process's, or may not be written.
+        """
+        try:
+            self._prepare()
+            saved = Saved({}, {}, {})
+            for kind, key, value in self._base.execute("SELECT kind, key, value FROM entries ORDER BY number"):
+                _take(saved, kind, key, value)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            reason = str(error) if isinstance(error, SnapshotError) else type(error).__name__
+            raise SnapshotError(reason) from None
+        except sqlite3.OperationalError:
+            raise  # locked by another process, or not to be written: what it holds may be sound
+        except sqlite3.DatabaseError as error:
+            raise SnapshotError(str(error)) from None
+        return saved
+
+    def _prepare(self) -> None:
+        (version,) = self._base.execute("PRAGMA user_version").fetchone()
+        if version > STATE_VERSION:
+            raise SnapshotError(f"it is of version {version}, this release reads {STATE_VERSION}")
+        # One gateway alone: what two of them counted side by side would make no sense.
+        self._base.execute("PRAGMA locking_mode = EXCLUSIVE")
+        # In WAL mode a commit survives the death of the process without waiting for the disk.
+        self._base.execute("PRAGMA journal_mode = WAL")
+        self._base.execute("PRAGMA synchronous = NORMAL")
+        self._base.execute(_TABLE)
+        self._base.execute(f"PRAGMA user_version = {STATE_VERSION}")
+
+    def save(self, entries: Entries) -> None:
+        """Write what changed, all or nothing; raises sqlite3.Error where that fails."""
+        with self._transaction():
+            self._base.executemany(_REMOVE, [key for key, value in entries.items() if value is None])
+            self._base.executemany(_PUT, [(*key, value) for key, value in entries.items() if value is not None])
+
+    def _transaction(self) -> sqlite3.Connection:
+        self._base.execute("BEGIN IMMEDIATE")
+        return self._base  # as a context it commits, or rolls back where an error comes through
+
+    def close(self) -> None:
+        """Close the file."""
+        self._base.close()
+
+
+def opened(path: Path) -> tuple[StateFile, Saved]:
+    """Return the file with what it held. One that cannot be read is put aside as `….unreadable`, and said so.
+
+    Raises sqlite3.Error or SnapshotError where no file can be made at that path.
+    """
+    file = StateFile(path)
+    try:
+        return file, file.load()
+    except SnapshotError as error:
+        file.close()
+        aside = path.with_name(path.name + ".unreadable")
+        for suffix in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                os.replace(f"{path}{suffix}", f"{aside}{suffix}")
+        _LOG.error("%s cannot be read (%s) and is kept as %s; counting starts anew", path, error, aside)
+    file = StateFile(path)
+    return file, file.load()
+
+
+def _take(saved: Saved, kind: str, key: str, value: str) -> None:
+    if kind == _LANE:
+        conversation, lane = json.loads(key)
+        saved.lanes[conversation, lane] = Lane.load(value)
+    elif kind == _TRACE:
+        saved.traces[key] = TraceState(*json.loads(value))
+    elif kind == _REMARK:
+        trace_id, span_id = json.loads(key)
+        saved.remarks[trace_id, span_id] = _remark(json.loads(value))
+
+
+def _text(saved: SavedRemark) -> str:
+    return json.dumps({**asdict(saved.remark), "told": saved.told})
+
+
+def _remark(value: dict[str, Any]) -> SavedRemark:
+    events, mirrored = tuple(_events(value["events"])), tuple(_events(value["mirrored"]))
+    return SavedRemark(Remark(value["attributes"], events, mirrored, value["whose"]), bool(value["told"]))
+
+
+def _events(listed: list[dict[str, Any]]) -> Iterator[Event]:
+    for one in listed:
+        yield Event(one["name"], Severity(one["severity"]), one["attributes"])

@@ -1,0 +1,82 @@
+"""How settings are read: a YAML file, environment variables and options become one validated model."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from otel_stall.errors import ConfigError
+
+__all__ = ["Settings", "from_environ", "loaded_file", "merged", "validated"]
+
+_LOG = logging.getLogger("otel_stall")
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+class Settings(BaseModel):
+    """Base of all settings: frozen, unknown names are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+def loaded_file(path: Path | str) -> dict[str, object]:
+    """Return the settings in a YAML file; raises ConfigError with its path where it is none."""
+    import yaml
+
+    try:
+        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(str(path), f"cannot be read: {error}") from error
+    if content is not None and not isinstance(content, dict):
+        raise ConfigError(str(path), "must be a mapping of settings")
+    return content or {}
+
+
+def validated(model: type[_Model], values: Mapping[str, object], section: str = "") -> _Model:
+    """Return a model of these values; raises ConfigError with the name of the first wrong field, under `section`."""
+    try:
+        return model.model_validate(dict(values))
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in (section, *first["loc"]) if part != "")
+        raise ConfigError(field or "settings", first["msg"]) from None
+
+
+def merged(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str, object]:
+    """Return both, section by section; what is `above` goes before."""
+    joined = dict(below)
+    for key, value in above.items():
+        old = joined.get(key)
+        both = isinstance(old, Mapping) and isinstance(value, Mapping)
+        joined[key] = merged(old, value) if both else value  # type: ignore[arg-type]
+    return joined
+
+
+def from_environ(model: type[BaseModel], environ: Mapping[str, str], prefix: str = "OTEL_STALL_") -> dict[str, object]:
+    """Return what variables give: the prefix and the field's name, sections parted by "_"; bad values are logged."""
+    values: dict[str, object] = {}
+    for name, field in model.model_fields.items():
+        variable = prefix + name.upper()
+        nested = field.annotation
+        if isinstance(nested, type) and issubclass(nested, BaseModel):
+            if inner := from_environ(nested, environ, variable + "_"):
+                values[name] = inner
+        elif (text := environ.get(variable, "").strip()) and _accepted(model, name, variable, text):
+            values[name] = text
+    return values
+
+
+def _accepted(model: type[BaseModel], name: str, variable: str, text: str) -> bool:
+    try:
+        model.model_validate({name: text})
+    except ValidationError as error:
+        about = [one for one in error.errors() if one["loc"][:1] == (name,) or not one["loc"]]
+        if about:
+            _LOG.warning("%s is ignored: %s", variable, about[0]["msg"])
+        return not about
+    return True
