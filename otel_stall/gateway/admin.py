@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from otel_stall.gateway.access import allowed
 from otel_stall.gateway.http_server import Site
@@ -36,11 +37,11 @@ class Admin:
         await self._site.stop()
 
     @web.middleware
-    async def _guarded(self, http: web.Request, handler: Any) -> Any:
-        if http.path not in _OPEN and not allowed(self._tokens, http.headers.get("authorization")):
+    async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.path not in _OPEN and not allowed(self._tokens, request.headers.get("authorization")):
             return _error(401, "a bearer token is asked for")
         try:
-            return await handler(http)
+            return await handler(request)
         except web.HTTPException as refusal:
             return _error(refusal.status, refusal.reason)
 
