@@ -48,7 +48,10 @@ class Site:
     """An aiohttp application on an address of its own; `field` is the setting that names it."""
 
     def __init__(self, application: web.Application, config: GatewayConfig, field: str) -> None:
-        self._runner = web.AppRunner(application, auto_decompress=False, access_log=None, handle_signals=False)
+        # Requests have ended, or had their time, when the site is stopped.
+        self._runner = web.AppRunner(
+            application, auto_decompress=False, access_log=None, handle_signals=False, shutdown_timeout=1.0
+        )
         self._config = config
         self._field = field
 
@@ -58,7 +61,7 @@ class Site:
         tls = self._config.tls.context() if self._config.tls is not None else None
         await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, wanted.host, wanted.port, ssl_context=tls, shutdown_timeout=0).start()
+            await web.TCPSite(self._runner, wanted.host, wanted.port, ssl_context=tls).start()
         except OSError as error:
             raise ConfigError(f"gateway.{self._field}", f"{wanted}: {error.strerror}") from None
         return Endpoint(wanted.host, self._runner.addresses[0][1])

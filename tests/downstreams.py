@@ -1,0 +1,144 @@
+"""Doubles around the gateway: traffic of agents as OTLP requests, a downstream that keeps what it gets, a running gateway."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import grpc
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, LogsData
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, TracesData
+
+from otel_stall.config import StallConfig
+from otel_stall.gateway.answers import OK, Answer, Code, Encoding, Request, response_body, rpc_status
+from otel_stall.gateway.forwarding import GRPC_METHODS, Forwarder
+from otel_stall.gateway.serve import Service
+from otel_stall.gateway.settings import GatewayConfig
+from otel_stall.otlp import Signal
+from otel_stall.otlp.values import attributes_from
+from otel_stall.testing import RecordedProvider
+
+STALLED_STEPS = 10
+
+
+def run(conversation: str = "c-1", steps: int = STALLED_STEPS, *, agent: str = "coder") -> list[Any]:
+    """Return the spans of an agent that reads the same file again and again, in the order of their ends."""
+    recorded = RecordedProvider()
+    with recorded.agent(agent, conversation=conversation):
+        for number in range(steps):
+            recorded.tool(
+                "read_file",
+                {"path": "a.py", "range": number % 2},
+                "print(1)",
+                attributes={"gen_ai.conversation.id": conversation, "gen_ai.agent.name": agent},
+            )
+    return recorded.spans()
+
+
+def traces(spans: Sequence[Any]) -> Request:
+    """Return spans of the SDK as one request."""
+    return Request(Signal.TRACES, encode_spans(spans).SerializeToString())
+
+
+def spans_of(requests: Sequence[Request]) -> list[Span]:
+    """Return the spans in trace requests in protobuf."""
+    found = []
+    for request in requests:
+        if request.signal is Signal.TRACES:
+            message = TracesData.FromString(request.body)
+            found += [s for group in message.resource_spans for scoped in group.scope_spans for s in scoped.spans]
+    return found
+
+
+def records_of(requests: Sequence[Request]) -> list[LogRecord]:
+    """Return the log records in log requests in protobuf."""
+    found = []
+    for request in requests:
+        if request.signal is Signal.LOGS:
+            message = LogsData.FromString(request.body)
+            found += [r for group in message.resource_logs for scoped in group.scope_logs for r in scoped.log_records]
+    return found
+
+
+def attributes(item: Any) -> dict[str, Any]:
+    """Return the attributes of a span or record as Python values."""
+    from google.protobuf.json_format import MessageToDict
+
+    return attributes_from([MessageToDict(pair) for pair in item.attributes])
+
+
+class Kept(Forwarder):
+    """A downstream in this process: keeps what it accepts, answers by `script` while that lasts, then OK."""
+
+    def __init__(self, *script: Answer, untaken: frozenset[Signal] = frozenset()) -> None:
+        self.requests: list[Request] = []
+        self.attempts = 0
+        self.script = list(script)
+        self.untaken = untaken
+
+    def send(self, request: Request) -> Answer:
+        self.attempts += 1
+        if request.signal in self.untaken:
+            return Answer(Code.UNIMPLEMENTED)
+        answer = self.script.pop(0) if self.script else OK
+        if answer.ok:
+            self.requests.append(request)
+        return answer
+
+    def close(self) -> None:
+        pass
+
+    def of(self, signal: Signal) -> list[Request]:
+        return [request for request in self.requests if request.signal is signal]
+
+
+@contextmanager
+def grpc_downstream(answer: Callable[[Request], Answer]) -> Iterator[str]:
+    """Serve OTLP/gRPC on loopback while the block runs and give the address; `answer` says what clients get."""
+    server = grpc.server(ThreadPoolExecutor(4), options=[("grpc.so_reuseport", 0)])
+
+    def service(signal: Signal) -> Any:
+        def export(body: bytes, context: Any) -> bytes:
+            said = answer(Request(signal, body))
+            if said.ok:
+                return response_body(signal, said, Encoding.PROTOBUF)
+            context.set_trailing_metadata((("grpc-status-details-bin", rpc_status(said).SerializeToString()),))
+            context.abort(next(code for code in grpc.StatusCode if code.value[0] == said.code), said.message)
+            return b""
+
+        _, name, method = GRPC_METHODS[signal].split("/")
+        return grpc.method_handlers_generic_handler(name, {method: grpc.unary_unary_rpc_method_handler(export)})
+
+    server.add_generic_rpc_handlers(tuple(map(service, Signal)))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        server.stop(0).wait()
+
+
+@contextmanager
+def running(rules: StallConfig | None = None, **settings: Any) -> Iterator[dict[str, str]]:
+    """Run a gateway on free loopback ports while the block runs, and give its addresses."""
+    config = GatewayConfig.model_validate(
+        {"grpc": "127.0.0.1:0", "http": "127.0.0.1:0", "admin": "127.0.0.1:0", "drain_seconds": 5, **settings}
+    )
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        service = Service(config, rules or StallConfig())
+        try:
+            yield asyncio.run_coroutine_threadsafe(service.start(), loop).result(10)
+        finally:
+            asyncio.run_coroutine_threadsafe(service.stop(), loop).result(30)
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
