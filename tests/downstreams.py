@@ -1,4 +1,4 @@
-"""Doubles around the gateway: traffic of agents as OTLP requests, a downstream that keeps what it gets, a running gateway."""
+"""Doubles around the gateway: traffic as OTLP requests, a downstream that keeps what it gets, a running gateway."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, TracesData
 from otel_stall.config import StallConfig
 from otel_stall.gateway.answers import OK, Answer, Code, Encoding, Request, response_body, rpc_status
 from otel_stall.gateway.forwarding import GRPC_METHODS, Forwarder
-from otel_stall.gateway.serve import Service
+from otel_stall.gateway.serve import Parts, Service, assembled
 from otel_stall.gateway.settings import GatewayConfig
 from otel_stall.otlp import Signal
 from otel_stall.otlp.values import attributes_from
@@ -142,3 +142,14 @@ def running(rules: StallConfig | None = None, **settings: Any) -> Iterator[dict[
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
+
+
+@contextmanager
+def assembled_gateway(kept: Forwarder, rules: StallConfig | None = None, **settings: Any) -> Iterator[Parts]:
+    """Give a gateway without receivers, closed as the process would close it."""
+    settings = {"mode": "inline", "forward": {"url": "grpc://127.0.0.1:1"}, **settings}
+    parts = assembled(GatewayConfig.model_validate(settings), rules or StallConfig(), kept)
+    try:
+        yield parts
+    finally:
+        parts.close()

@@ -25,6 +25,7 @@ __all__ = ["Document", "Item", "parsed"]
 Item = object
 """One span or log record of a document, as `annotate` takes it."""
 
+_ID_DIGITS: Final = {"traceId": 32, "spanId": 16}
 _LISTS: Final = {Signal.TRACES: "resourceSpans", Signal.LOGS: "resourceLogs"}
 
 
@@ -101,9 +102,14 @@ class _Json(Document):
         self._value = _object(request)
 
     def items(self) -> Iterator[tuple[Item, SpanView]]:
-        if self.signal is Signal.TRACES:
-            return json_form.viewed(self._value, self._report)
-        return json_logs.viewed_records(self._value, self._report)
+        if self.signal is Signal.LOGS:
+            yield from json_logs.viewed_records(self._value, self._report)
+            return
+        for span, view in json_form.viewed(self._value, self._report):
+            if _valid(span):
+                yield span, view
+            else:
+                self.rejected += 1
 
     def _write(self, item: Item, addition: Addition) -> None:
         written = addition if self.signal is Signal.TRACES else Addition(addition.attributes)
@@ -137,8 +143,8 @@ def _object(request: Request) -> dict[str, object]:
 
 
 def _valid(span: object) -> bool:
-    if not isinstance(span, dict):
-        return False
-    return bool(hex_id(json_form.field_of(span, "traceId", "trace_id"), 16)) and bool(
-        hex_id(json_form.field_of(span, "spanId", "span_id"), 8)
+    """Return whether both ids are hex of the full length and not all zero, which files are not held to."""
+    return isinstance(span, dict) and all(
+        isinstance(value := span.get(name), str) and len(value) == digits and hex_id(value, digits // 2)
+        for name, digits in _ID_DIGITS.items()
     )

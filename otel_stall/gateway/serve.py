@@ -8,9 +8,12 @@ import logging
 import signal
 import sqlite3
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+from opentelemetry.sdk.metrics import MeterProvider
 
 from otel_stall.config import StallConfig
 from otel_stall.emitter import Emitter, Providers
@@ -18,49 +21,77 @@ from otel_stall.errors import ConfigError, SnapshotError
 from otel_stall.gateway.admin import Admin
 from otel_stall.gateway.annotator import Annotator
 from otel_stall.gateway.core import Gateway
-from otel_stall.gateway.forwarding import create_forwarder
+from otel_stall.gateway.forwarding import Forwarder, create_forwarder
 from otel_stall.gateway.grpc_server import GrpcServer
 from otel_stall.gateway.http_server import HttpServer
 from otel_stall.gateway.keeper import StateKeeper
-from otel_stall.gateway.settings import GatewayConfig, endpoint_of
+from otel_stall.gateway.settings import GatewayConfig, StateConfig, endpoint_of
 from otel_stall.gateway.state import Saved, StateFile, opened
 from otel_stall.gateway.telemetry import GatewayMetrics, create_provider
 from otel_stall.judge import Judge
 from otel_stall.monitor import Monitor
 
-__all__ = ["Service", "serve"]
+__all__ = ["Parts", "Service", "assembled", "serve"]
 
 _LOG = logging.getLogger("otel_stall")
 
 _JUDGE_SECONDS: Final = 60.0
+_ANSWER_SECONDS: Final = 1.0  # for answers that are on their way when all work has ended
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a gateway is made of, without its receivers."""
+
+    forwarder: Forwarder
+    provider: MeterProvider
+    judge: Judge
+    keeper: StateKeeper | None
+    gateway: Gateway
+
+    def close(self) -> None:
+        """Save the state, send the last metrics and give up the connections; blocks for all three."""
+        if self.keeper is not None:
+            self.keeper.stop()
+        self.provider.shutdown()
+        self.forwarder.close()
+
+
+def assembled(config: GatewayConfig, rules: StallConfig, forwarder: Forwarder) -> Parts:
+    """Return a gateway that sends to this forwarder and goes on where its state file ended.
+
+    Raises ConfigError where the file cannot be used.
+    """
+    provider = create_provider(forwarder, config.metrics_seconds)
+    judge = Judge(Monitor(rules), wait_seconds=_JUDGE_SECONDS)
+    emitter = Emitter(rules, judge.census, Providers(meter=provider))
+    annotates = config.mode == "inline" and rules.mode == "annotate"
+    annotator = Annotator(judge, emitter, limit=config.limits.remembered_spans, annotates=annotates)
+    keeper = _keeper(config.state, judge, annotator)
+    metrics = GatewayMetrics(provider, lambda: keeper.failures if keeper is not None else 0)
+    gateway = Gateway(config, annotator, forwarder, metrics, failed=emitter.failed, keeper=keeper)
+    return Parts(forwarder, provider, judge, keeper, gateway)
+
+
+def _keeper(config: StateConfig, judge: Judge, annotator: Annotator) -> StateKeeper | None:
+    if config.file is None:
+        return None
+    file, saved = _opened(config.file)
+    judge.adopt(saved.lanes, saved.traces)
+    annotator.adopt(saved.remarks)
+    return StateKeeper(file, annotator.changed, seconds=config.seconds).start()
 
 
 class Service:
-    """Everything of one gateway; raises ConfigError while it is made or started, then nothing."""
+    """A gateway with its receivers; raises ConfigError while it is made or started, then nothing."""
 
     def __init__(self, config: GatewayConfig, rules: StallConfig) -> None:
         self._config = config
-        self.forwarder = create_forwarder(config.forward)
-        self._provider = create_provider(self.forwarder, config.metrics_seconds)
-        judge = Judge(Monitor(rules), wait_seconds=_JUDGE_SECONDS)
-        emitter = Emitter(rules, judge.census, Providers(meter=self._provider))
-        annotates = config.mode == "inline" and rules.mode == "annotate"
-        annotator = Annotator(judge, emitter, limit=config.limits.remembered_spans, annotates=annotates)
-        self._keeper = self._keep(judge, annotator)
-        metrics = GatewayMetrics(self._provider, lambda: self._keeper.failures if self._keeper else 0)
-        self.gateway = Gateway(config, annotator, self.forwarder, metrics, failed=emitter.failed, keeper=self._keeper)
-        self._grpc = GrpcServer(config, self.gateway.handle) if config.grpc else None
-        self._http = HttpServer(config, self.gateway.handle, self.gateway.busy) if config.http else None
-        self._admin = Admin(config, judge) if config.admin else None
-
-    def _keep(self, judge: Judge, annotator: Annotator) -> StateKeeper | None:
-        path = self._config.state.file
-        if path is None:
-            return None
-        file, saved = _opened(path)
-        judge.adopt(saved.lanes, saved.traces)
-        annotator.adopt(saved.remarks)
-        return StateKeeper(file, annotator.changed, seconds=self._config.state.seconds).start()
+        self._parts = assembled(config, rules, create_forwarder(config.forward))
+        gateway = self._parts.gateway
+        self._grpc = GrpcServer(config, gateway.handle) if config.grpc else None
+        self._http = HttpServer(config, gateway.handle, gateway.busy) if config.http else None
+        self._admin = Admin(config, self._parts.judge) if config.admin else None
 
     async def start(self) -> dict[str, str]:
         """Begin to receive and return the addresses by what is served there."""
@@ -82,18 +113,15 @@ class Service:
             self._admin.ready = False
         if self._grpc is not None:
             self._grpc.drain()
-        seconds = self._config.drain_seconds
-        drained = await _on_thread(partial(self.gateway.admission.close, seconds))
+        admission, seconds = self._parts.gateway.admission, self._config.drain_seconds
+        drained = await _on_thread(partial(admission.close, seconds))
         if self._grpc is not None:
-            await _on_thread(partial(self._grpc.stop, 1.0))
+            await _on_thread(partial(self._grpc.stop, _ANSWER_SECONDS))
         if self._http is not None:
             await self._http.stop()
-        if self._keeper is not None:
-            await _on_thread(self._keeper.stop)
-        await _on_thread(self._provider.shutdown)
+        await _on_thread(self._parts.close)
         if self._admin is not None:
             await self._admin.stop()
-        self.forwarder.close()
         return bool(drained)
 
 

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import grpc
 import pytest
-import urllib3
+from downstreams import Kept, attributes, grpc_downstream, records_of, run, running, spans_of
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpExporter
 from opentelemetry.sdk.trace.export import SpanExportResult
-
-from downstreams import Kept, attributes, grpc_downstream, records_of, run, running, spans_of
-from otel_stall.otlp import Signal
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
@@ -33,4 +27,4 @@ def test_inline_annotates_what_real_clients_send(protocol: str) -> None:
     steps = [attributes(span) for span in arrived if span.name.startswith("execute_tool")]
     assert [step["stall.step"] for step in steps] == list(range(1, len(steps) + 1))
     assert steps[-1]["stall.detected"] is True
-    assert [record.event_name for record in records_of(kept.requests)][0] == "stall.started"
+    assert next(record.event_name for record in records_of(kept.requests)) == "stall.started"
