@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
+from zlib import crc32
 
 import grpc
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, LogsData
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, TracesData
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
 
 from otel_stall.config import StallConfig
 from otel_stall.gateway.answers import OK, Answer, Code, Encoding, Request, response_body, rpc_status
@@ -21,14 +24,31 @@ from otel_stall.gateway.serve import Parts, Service, assembled
 from otel_stall.gateway.settings import GatewayConfig
 from otel_stall.otlp import Signal
 from otel_stall.otlp.values import attributes_from
-from otel_stall.testing import RecordedProvider
+from otel_stall.testing import RecordedProvider, SequentialIdGenerator
 
 STALLED_STEPS = 10
 
 
+class _Ids(SequentialIdGenerator):
+    def __init__(self, conversation: str) -> None:
+        super().__init__()
+        self._base = crc32(conversation.encode()) << 16
+
+    def generate_trace_id(self) -> int:
+        return self._base + super().generate_trace_id()
+
+    def generate_span_id(self) -> int:
+        return self._base + super().generate_span_id()
+
+
 def run(conversation: str = "c-1", steps: int = STALLED_STEPS, *, agent: str = "coder") -> list[Any]:
-    """Return the spans of an agent that reads the same file again and again, in the order of their ends."""
-    recorded = RecordedProvider()
+    """Return the spans of an agent that reads the same file again and again, in the order of their ends.
+
+    Ids are those of the conversation: the same each time, and no other's.
+    """
+    resource = Resource({"service.name": "agents"})
+    provider = TracerProvider(resource=resource, id_generator=_Ids(conversation), shutdown_on_exit=False)
+    recorded = RecordedProvider(provider=provider)
     with recorded.agent(agent, conversation=conversation):
         for number in range(steps):
             recorded.tool(
