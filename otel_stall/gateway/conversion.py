@@ -34,6 +34,8 @@ def as_protobuf(request: Request) -> Request:
     message = _MESSAGES[request.signal]()
     try:
         value = json.loads(request.body)
+        if not isinstance(value, dict):
+            raise TypeError
         _rewrite_ids(value)
         json_format.ParseDict(value, message, ignore_unknown_fields=True, max_recursion_depth=_DEPTH)
     except (ValueError, json_format.ParseError, RecursionError, TypeError, AttributeError):
