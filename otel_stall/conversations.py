@@ -14,10 +14,10 @@ from otel_stall.counters import Counters
 from otel_stall.errors import SnapshotError
 from otel_stall.ledger import Ledger
 from otel_stall.loops import InputSide, LoopRun
-from otel_stall.milestones import PENDING
+from otel_stall.milestones import PENDING, REACHED
 from otel_stall.scenes import Entry
 from otel_stall.stalls import ClosedStall, OpenStall
-from otel_stall.verdicts import Declaration
+from otel_stall.verdicts import Declaration, Milestone
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -96,6 +96,7 @@ class Lane:
     asked: Asked = field(default_factory=Asked)
     host: Corroboration = field(default_factory=Corroboration)
     declared: list[Declaration] = field(default_factory=list)
+    reached: list[Milestone] = field(default_factory=list)
 
     def dump(self) -> str:
         """Return the lane as JSON: equal lanes give equal texts, and `load` gives back an equal lane."""
@@ -129,6 +130,7 @@ def _go_on(later: Lane, earlier: Lane, bounds: BoundsConfig) -> None:
         milestones=before.milestones + after.milestones,
         state_changes=before.state_changes + after.state_changes,
     )
+    later.reached = [*earlier.reached, *later.reached][-REACHED:]
     later.declared = [*earlier.declared, *later.declared][-PENDING:]
     later.stall_count = max(later.stall_count, earlier.stall_count)
     later.late += earlier.late

@@ -18,7 +18,7 @@ from otel_stall.gains import reason_of
 from otel_stall.learning import learn
 from otel_stall.ledger import Ledger
 from otel_stall.loops import InputSide, LoopRun, extend_loop, go_round, observe_inputs
-from otel_stall.milestones import PENDING, confirmed, declared_milestone, milestone_of
+from otel_stall.milestones import PENDING, REACHED, confirmed, declared_milestone, milestone_of
 from otel_stall.observations import (
     Compaction,
     GhostCall,
@@ -47,6 +47,14 @@ def fold(lane: Lane, observation: Observation, config: StallConfig) -> Verdict |
     A step always has a verdict unless it is no step: a duplicate of one call, or one that waits for an
     approval. Other observations have one only where a stall or a milestone changed.
     """
+    verdict = _folded(lane, observation, config)
+    if verdict is not None and verdict.changes:
+        reached = [changed.milestone for changed in verdict.changes if changed.milestone is not None]
+        lane.reached = [*lane.reached, *reached][-REACHED:]
+    return verdict
+
+
+def _folded(lane: Lane, observation: Observation, config: StallConfig) -> Verdict | None:
     match observation:
         case Step():
             return _step(lane, observation, config)
@@ -289,7 +297,7 @@ def _run_boundary(lane: Lane, boundary: RunBoundary) -> Verdict | None:
     lane.run_id = boundary.run_id
     lane.ledger = Ledger(epoch=lane.ledger.epoch, evicted=lane.ledger.evicted)
     lane.counters = Counters(step=lane.counters.step)
-    lane.inputs, lane.turn, lane.declared = InputSide(), Turn(), []
+    lane.inputs, lane.turn, lane.declared, lane.reached = InputSide(), Turn(), [], []
     return ended
 
 

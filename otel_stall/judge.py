@@ -7,6 +7,7 @@ import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Final, NamedTuple
 
 from otel_stall import attributes as names
@@ -15,6 +16,7 @@ from otel_stall.conversations import Lane, LaneKey
 from otel_stall.dialects.doubles import Doubles
 from otel_stall.lineage import Lineage, Opening, TraceState, Whose
 from otel_stall.monitor import Monitor
+from otel_stall.status import Status, status_of
 from otel_stall.verdicts import Judged
 
 __all__ = ["HINTS", "Census", "Changes", "Judge", "Judgement"]
@@ -154,6 +156,20 @@ class Judge:
         known = {conversation for (conversation, _), _ in lanes}
         active = {conversation for (conversation, _), lane in lanes if lane.open is not None}
         return Census(len(known), len(active), evicted, late, self.skipped)
+
+    def status(self, conversation: str = "", *, limit: int = 1) -> tuple[Status, ...] | None:
+        """Return where the lanes of a conversation stand, or without one the `limit` lanes used last, newest first.
+
+        None where another thread was in the way for too long.
+        """
+        if not self._acquire():
+            return None
+        try:
+            if conversation:
+                return self.monitor.status(conversation)
+            return tuple(status_of(key, lane) for key, lane in islice(reversed(list(self.monitor.lanes)), limit))
+        finally:
+            self._lock.release()
 
     def changed(self) -> Changes | None:
         """Return what changed since this was last asked, to be saved; None where another thread was in the way.

@@ -13,10 +13,13 @@ from otel_stall.observations import Step
 from otel_stall.reasons import Reason
 from otel_stall.verdicts import Declaration, Evidence, Milestone
 
-__all__ = ["PENDING", "confirmed", "declared_milestone", "milestone_of"]
+__all__ = ["PENDING", "REACHED", "confirmed", "declared_milestone", "milestone_of"]
 
 PENDING = 32
 """Declared milestones that wait in a lane; older ones are never verified."""
+
+REACHED = 32
+"""Milestones of the run that a lane can name; of the older ones only the number is kept."""
 
 _MAX_NAME = 120
 

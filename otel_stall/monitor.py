@@ -11,6 +11,7 @@ from otel_stall.conversations import Lane, LaneKey, Lanes
 from otel_stall.fold import fold
 from otel_stall.observations import Compaction, HostMilestone, Observation
 from otel_stall.rulings import Rulings
+from otel_stall.status import Status, status_of
 from otel_stall.steps import observation
 from otel_stall.turns import with_boundaries
 from otel_stall.verdicts import Judged
@@ -103,6 +104,10 @@ class Monitor:
         and reached; its steps keep the numbers that are on their spans.
         """
         self.lanes.rename(old, new)
+
+    def status(self, conversation: str) -> tuple[Status, ...]:
+        """Return where the lanes of a conversation stand, the one used last at the end; () where it is not known."""
+        return tuple(status_of(key, lane) for key, lane in self.lanes if key[0] == conversation)
 
     def snapshot(self) -> str:
         """Return the state of all lanes as one JSON text, without any content of calls or results."""
