@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO
 import click
 
 from otel_stall import __version__
-from otel_stall.errors import ConfigError
+from otel_stall.cli_gateway import serve, status
+from otel_stall.errors import ConfigError, NoAnswerError
 
 if TYPE_CHECKING:
     from otel_stall.config import StallConfig
@@ -344,47 +345,8 @@ def demo(fast: bool, output: Path, svg: Path | None) -> int:
     return run(output, pause=0.0 if fast or not sys.stdout.isatty() else 0.12, picture=svg)
 
 
-@commands.command()
-@click.option(
-    "--mode", type=click.Choice(["tap", "inline"]), help="Take a copy and send what is added, or sit in between."
-)
-@click.option("--forward", metavar="URL", help="Where to: grpc://host:port, grpcs://…, http://… or https://….")
-@click.option(
-    "--grpc", metavar="HOST:PORT", help="Where OTLP/gRPC is received; empty = nowhere.  [default: 127.0.0.1:14317]"
-)
-@click.option(
-    "--http", metavar="HOST:PORT", help="Where OTLP/HTTP is received; empty = nowhere.  [default: 127.0.0.1:14318]"
-)
-@click.option(
-    "--admin", metavar="HOST:PORT", help="Health and conversations; empty = nowhere.  [default: 127.0.0.1:14319]"
-)
-@click.option("--state", type=click.Path(dir_okay=False, path_type=Path), help="File that keeps counts over a restart.")
-@click.option("--copies", is_flag=True, default=None, help="tap: also send a marked copy of each step inside a stall.")
-@click.option(
-    "--config",
-    "config_path",
-    type=click.Path(path_type=Path),
-    help="Settings in YAML, those of the gateway under `gateway:`; options go before them.",
-)
-def serve(config_path: Path | None, forward: str | None, state: Path | None, **options: object) -> int:
-    """Judge what OTLP clients or a collector send, from hosts in any language.
-
-    As a tap it gets a copy of the traces and sends events, metrics and if asked marked copies of stalled steps;
-    inline it annotates and forwards everything, and acknowledges what the downstream took. Ends on SIGTERM,
-    with what was accepted delivered.
-    """
-    from otel_stall.gateway.settings import load
-
-    try:
-        from otel_stall.gateway.serve import serve
-    except ModuleNotFoundError as missing:
-        raise click.ClickException(f"{missing.name} is not installed: pip install 'otel-stall[gateway]'") from None
-
-    given = {name: value for name, value in options.items() if value is not None}
-    given |= {"forward": {"url": forward}} if forward is not None else {}
-    given |= {"state": {"file": state}} if state is not None else {}
-    gateway, rules = load(config_path, os.environ, given)
-    return serve(gateway, rules, lambda said: click.echo(f"otel-stall: {said}"))
+commands.add_command(serve)
+commands.add_command(status)
 
 
 def _print(text: str) -> None:
@@ -415,15 +377,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _status(arguments: Sequence[str] | None) -> int:
     try:
-        status: object = commands.main(args=arguments, standalone_mode=False)
+        ended: object = commands.main(args=arguments, standalone_mode=False)
     except click.exceptions.Exit as exit_:
         return exit_.exit_code
     except click.ClickException as error:
         error.show()
         return error.exit_code
+    except NoAnswerError as error:
+        click.echo(f"otel-stall: {error}", err=True)
+        return NOTHING_READ
     except ConfigError as error:
         click.echo(f"otel-stall: wrong setting {error}", err=True)
         return WRONG_USAGE
     except (click.Abort, KeyboardInterrupt):
         return _INTERRUPTED
-    return status if isinstance(status, int) else 0
+    return ended if isinstance(ended, int) else 0

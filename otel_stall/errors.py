@@ -3,12 +3,13 @@
     StallError
     ├── ConfigError    (ValueError)  a setting is wrong; raised at start-up only
     ├── DecodeError    (ValueError)  input is not the format it claims to be
+    ├── NoAnswerError                a gateway that was asked gave no answer
     └── SnapshotError  (ValueError)  a saved state cannot be read
 
 After start-up nothing is raised into the host: hooks catch, count and log.
 """
 
-__all__ = ["ConfigError", "DecodeError", "SnapshotError", "StallError"]
+__all__ = ["ConfigError", "DecodeError", "NoAnswerError", "SnapshotError", "StallError"]
 
 
 class StallError(Exception):
@@ -26,6 +27,10 @@ class ConfigError(StallError, ValueError):
 
 class DecodeError(StallError, ValueError):
     """Input could not be decoded; the message says where and why, never what it held."""
+
+
+class NoAnswerError(StallError):
+    """A running gateway gave no answer that can be used; the message says why."""
 
 
 class SnapshotError(StallError, ValueError):

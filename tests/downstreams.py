@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +14,7 @@ from typing import Any
 from zlib import crc32
 
 import grpc
+import urllib3
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, LogsData
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, TracesData
@@ -141,6 +145,45 @@ def grpc_downstream(answer: Callable[[Request], Answer]) -> Iterator[str]:
         yield f"127.0.0.1:{port}"
     finally:
         server.stop(0).wait()
+
+
+class Process:
+    """A gateway as a process of its own; `addresses` are those it printed."""
+
+    def __init__(self, *options: str) -> None:
+        free = ["--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"]
+        command = [sys.executable, "-m", "otel_stall", "serve", *free, *options]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        said = self.process.stdout.readline()
+        parts = (part.rpartition(" on ") for part in said.strip().partition("; ")[2].split(", "))
+        self.addresses = {name: address for name, _, address in parts}
+
+    def ended(self, number: int = signal.SIGTERM) -> int:
+        """Send a signal and return the exit status."""
+        self.process.send_signal(number)
+        self.process.communicate(timeout=30)
+        return self.process.returncode
+
+    def send(self, request: Request, path: str = "/v1/traces", attempts: int = 1) -> bool:
+        """Post a request until it is accepted, as a client with retries, and return whether it was."""
+        with urllib3.PoolManager(retries=False, timeout=20) as pool:
+            for _ in range(attempts):
+                url, kind = f"http://{self.addresses['OTLP/HTTP']}{path}", {"content-type": request.encoding.value}
+                if pool.request("POST", url, body=request.body, headers=kind).status == 200:
+                    return True
+        return False
+
+
+@contextmanager
+def process(*options: str) -> Iterator[Process]:
+    """Run a gateway as a process; it is killed where the block has not ended it."""
+    gateway = Process(*options)
+    try:
+        yield gateway
+    finally:
+        if gateway.process.poll() is None:
+            gateway.ended(signal.SIGKILL)
 
 
 @contextmanager
