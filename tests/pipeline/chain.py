@@ -1,0 +1,102 @@
+"""Real parts on loopback, each a process of its own: the collector, Jaeger, gateways; and what arrived behind them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import urllib3
+
+__all__ = ["CONFIGS", "Ports", "collector", "eventually", "jaeger", "json_lines", "program", "started"]
+
+CONFIGS: Final = Path(__file__).parents[2] / "collector-config"
+_WAIT_SECONDS: Final = 40.0
+
+
+def program(name: str) -> str:
+    """Return the path of a part; `make parts` builds it, and without it the test fails."""
+    folder = os.environ.get("OTEL_STALL_PARTS_BIN", "")
+    path = Path(folder) / name
+    assert folder, "OTEL_STALL_PARTS_BIN names no folder: run `make test-pipeline`"
+    assert path.is_file(), f"{path} is missing: run `make parts`"
+    return str(path)
+
+
+class Ports(dict[str, str]):
+    """Addresses on free loopback ports by name, made when first asked for."""
+
+    def __missing__(self, name: str) -> str:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self[name] = f"127.0.0.1:{free.getsockname()[1]}"
+        return self[name]
+
+
+def eventually(look: Callable[[], Any], seconds: float = _WAIT_SECONDS) -> Any:
+    """Return what `look` gives once it is something; fails after so many seconds."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if found := look():
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"nothing after {seconds} s")
+
+
+@contextmanager
+def started(command: list[str], health: str, folder: Path, **environ: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a process while the block runs, from when its health URL answers; it is ended by its id in any case."""
+    log = folder / f"{Path(command[0]).name}-{health.rpartition(':')[2].partition('/')[0]}.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, cwd=folder, env={**os.environ, **environ})
+    try:
+        eventually(lambda: _healthy(health) or process.poll() is not None)
+        assert process.poll() is None, log.read_text(encoding="utf-8", errors="replace")[-2_000:]
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _healthy(url: str) -> bool:
+    try:
+        return urllib3.request("GET", url, retries=False, timeout=1).status == 200
+    except urllib3.exceptions.HTTPError:
+        return False
+
+
+@contextmanager
+def collector(config: str, folder: Path, ports: Mapping[str, str], **environ: str) -> Iterator[None]:
+    """Run a configuration of this project on those addresses while the block runs."""
+    named = ("OTLP_GRPC", "OTLP_HTTP", "ADDED_GRPC", "STALL", "BACKEND", "HEALTH", "PROMETHEUS")
+    given = {name: ports[name] for name in (*named, "SHARD_1", "SHARD_2", "SHARD_3")}
+    given |= {"EVENTS_FILE": str(folder / "events.jsonl"), "QUEUE_DIR": str(folder / "queue"), **environ}
+    command = [program("otelcol-stall"), "--config", str(CONFIGS / config)]
+    with started(command, f"http://{given['HEALTH']}/", folder, **given):
+        yield
+
+
+@contextmanager
+def jaeger(folder: Path, ports: Mapping[str, str]) -> Iterator[str]:
+    """Run Jaeger while the block runs, and give the URL of its API."""
+    given = {name: ports[name] for name in ("BACKEND", "JAEGER_UI", "JAEGER_GRPC")} | {"HEALTH": ports["JAEGER_HEALTH"]}
+    command = [program("jaeger"), "--config", str(CONFIGS / "jaeger/jaeger.yaml")]
+    with started(command, f"http://{given['JAEGER_UI']}/api/v3/services", folder, **given):
+        yield f"http://{given['JAEGER_UI']}"
+
+
+def json_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the requests in a file of the collector's file exporter."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
