@@ -98,10 +98,11 @@ class Judge:
         finally:
             self._lock.release()
 
-    def ended(self, readings: Sequence[Reading]) -> list[Judgement]:
+    def ended(self, readings: Sequence[Reading], once: Sequence[Reading] | None = None) -> list[Judgement]:
         """Return what is to be said of spans that ended, in the order given: that of their ends.
 
-        All of them are known to the lineage before the first is judged.
+        All of them are known to the lineage before the first is judged. `once` are those to judge, where the
+        caller has put together what is told of one call twice.
         """
         untouched = [Judgement(reading) for reading in readings]
         if not self._acquire():
@@ -116,7 +117,7 @@ class Judge:
             try:
                 for reading in readings:
                     self._lineage.ended(reading)
-                return [self._judge(reading) for reading in readings]
+                return [self._judge(reading) for reading in (readings if once is None else once)]
             finally:
                 self._busy = False
         finally:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from random import Random
 from typing import Any
 from zlib import crc32
 
@@ -62,6 +63,33 @@ def run(conversation: str = "c-1", steps: int = STALLED_STEPS, *, agent: str = "
                 attributes={"gen_ai.conversation.id": conversation, "gen_ai.agent.name": agent},
             )
     return recorded.spans()
+
+
+def conversation_spans(conversation: str, source: Random, steps: int = 25) -> list[Any]:
+    """Return the spans of an agent that reads, edits, tests and forgets as chance has it, in order of their ends."""
+    provider = TracerProvider(
+        resource=Resource({"service.name": "agents"}), id_generator=_Ids(conversation), shutdown_on_exit=False
+    )
+    recorded = RecordedProvider(provider=provider)
+    said: dict[str, Any] = {"gen_ai.conversation.id": conversation, "gen_ai.agent.name": "coder"}
+    tokens = 1_000
+    with recorded.agent("coder", conversation=conversation):
+        for _ in range(steps):
+            tokens = 900 if source.random() < 0.08 else tokens + 4_000
+            recorded.chat(f"thought {source.randrange(9)}", {**said, "gen_ai.usage.input_tokens": tokens})
+            tool, arguments, result = _ACTS[source.randrange(len(_ACTS))]
+            number = source.randrange(4)
+            recorded.tool(tool, arguments.format(number), result.format(number), attributes=said)
+    return recorded.spans()
+
+
+_ACTS = (
+    ("read_file", '{{"path": "src/{0}.py"}}', "def f{0}(): return {0}"),
+    ("bash", '{{"command": "grep -rn name{0} src"}}', "src/a.py:{0}: name"),
+    ("bash", '{{"command": "pytest tests/t{0}"}}', "{0} failed, 9 passed"),
+    ("bash", '{{"command": "pytest tests"}}', "{0} failed, 9 passed"),
+    ("edit_file", '{{"path": "src/a.py", "old_string": "a", "new_string": "b{0}"}}', "edited"),
+)
 
 
 def traces(spans: Sequence[Any]) -> Request:

@@ -82,6 +82,7 @@ def _claude_turn(seen: Sighting) -> object:
 
 CLAUDE_CODE: Final = Dialect(
     name="claude-code",
+    told_twice=True,
     marks=(),
     scopes=("com.anthropic.claude_code",),
     role=_claude,

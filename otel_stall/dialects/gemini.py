@@ -114,6 +114,7 @@ def _gemini_agent(seen: Sighting) -> object:
 
 GEMINI_CLI: Final = Dialect(
     name="gemini-cli",
+    told_twice=True,
     marks=(),
     scopes=("gemini-cli",),
     role=_gemini,
@@ -171,6 +172,7 @@ def _qwen_main(seen: Sighting) -> object:
 
 QWEN_CODE: Final = Dialect(
     name="qwen-code",
+    told_twice=True,
     marks=(),
     scopes=("qwen-code",),
     role=by_name(_QWEN),

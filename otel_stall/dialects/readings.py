@@ -28,7 +28,7 @@ from otel_stall.dialects.table import Dialect, Role, names_read
 from otel_stall.dialects.tool_calls import TOOL_NAMES, tool_call
 from otel_stall.spans import EMPTY, SpanView
 
-__all__ = ["KNOWN", "passed_over", "read"]
+__all__ = ["KNOWN", "TOLD_TWICE", "passed_over", "read"]
 
 KNOWN: Final = frozenset(
     {*CONVERSATIONS, AGENT_ID, *names_of(AGENT_NAMES), *RUN_NAMES, attributes.STEP}
@@ -37,6 +37,9 @@ KNOWN: Final = frozenset(
     | TOOL_NAMES
 ).union(*map(names_read, DIALECTS))
 """Every attribute name that is read by itself; a span without any of them is nobody's."""
+
+TOLD_TWICE: Final = frozenset(row.name for row in DIALECTS if row.told_twice)
+"""Dialects of the hosts that tell of each call in a span and in a log record."""
 
 _SERVICE: Final = "service.name"
 _DURATION: Final = "duration_ms"

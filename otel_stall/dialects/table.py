@@ -102,7 +102,8 @@ class Dialect:
 
     A row with `scopes` is asked for every span and log record of the scopes that begin so, whatever their
     attributes. `turn` gives the id of the user turn that a call or model turn belongs to. `names` are the spans
-    and events that the row knows by their name.
+    and events that the row knows by their name. `told_twice`: the host tells of each call in a span and in a log
+    record, which each hold a part of it and arrive apart.
     """
 
     name: str
@@ -116,6 +117,7 @@ class Dialect:
     agent_id: tuple[Source, ...] = ()
     turn: tuple[Source, ...] = ()
     names: Mapping[str, Role] = field(default_factory=dict)
+    told_twice: bool = False
 
 
 def names_read(dialect: Dialect) -> frozenset[str]:

@@ -18,12 +18,13 @@ from otel_stall.otlp import Addition
 from otel_stall.spans import EventView
 from otel_stall.verdicts import Judged
 
-__all__ = ["Annotator", "Said", "SavedRemark", "SpanKey"]
+__all__ = ["Annotator", "Entries", "Said", "SavedRemark", "SpanKey", "entries_of"]
 
 SpanKey = tuple[str, str]
 """Trace id and span id, of a log record the id made of what it holds."""
 
-_Entry = tuple[Item, Reading, Mapping[str, object]]
+Entries = Sequence[tuple[Item, Reading, Mapping[str, object]]]
+"""Items of a document, each with its reading and its resource."""
 
 
 class SavedRemark(NamedTuple):
@@ -61,16 +62,20 @@ class Annotator:
         self._remarks: OrderedDict[SpanKey, SavedRemark] = OrderedDict()
         self._touched: set[SpanKey] | None = None
 
-    def judge(self, document: Document) -> Said:
-        """Return what is to be said of a document's items, in the order of their ends."""
-        entries: list[_Entry] = [(item, dialects.read(view), view.resource) for item, view in document.items()]
-        entries.sort(key=_order)
+    def judge(self, parts: Sequence[Entries]) -> list[Said]:
+        """Return what is to be said of the items of documents that are judged together, in the order of their ends.
+
+        Where a host tells of its calls twice, what is among these items of one call counts as one.
+        """
+        readings = sorted((reading for entries in parts for _, reading, _ in entries), key=_order)
+        twice = any(reading.dialect in dialects.TOLD_TWICE for reading in readings)
+        once = dialects.merge(readings) if twice else None
         # What is saved of the lanes and of the remarks must be of one moment.
         with self._lock:
-            for judgement in self._judge.ended([reading for _, reading, _ in entries]):
+            for judgement in self._judge.ended(readings, once):
                 if judgement.judged:
                     self._remember(judgement)
-            return self._said(entries)
+            return [self._said(entries) for entries in parts]
 
     def told(self, tellings: Sequence[Telling]) -> None:
         """Take note that the events of these remarks, and copies where they are wanted, have been delivered."""
@@ -110,7 +115,7 @@ class Annotator:
         if self._touched is not None:
             self._touched.update((key, *gone))
 
-    def _said(self, entries: Sequence[_Entry]) -> Said:
+    def _said(self, entries: Entries) -> Said:
         additions: list[tuple[Item, Addition]] = []
         tellings = []
         for item, reading, resource in entries:
@@ -124,8 +129,12 @@ class Annotator:
         return Said(additions, tellings, len(entries), judged)
 
 
-def _order(entry: _Entry) -> tuple[int, int, str]:
-    reading = entry[1]
+def entries_of(document: Document) -> Entries:
+    """Return the items of a document, each with its reading and the resource it came with."""
+    return [(item, dialects.read(view), view.resource) for item, view in document.items()]
+
+
+def _order(reading: Reading) -> tuple[int, int, str]:
     return reading.end_ns, reading.start_ns, reading.span_id
 
 

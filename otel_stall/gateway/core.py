@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 from otel_stall.errors import DecodeError
 from otel_stall.gateway.admission import Admission
-from otel_stall.gateway.annotator import Annotator, Said
+from otel_stall.gateway.annotator import Annotator, Said, entries_of
 from otel_stall.gateway.answers import OK, Answer, Code, Request
 from otel_stall.gateway.documents import Document, parsed
 from otel_stall.gateway.events import Telling, copies_request, events_request
 from otel_stall.gateway.forwarding import Forwarder
 from otel_stall.gateway.keeper import StateKeeper
+from otel_stall.gateway.rounds import Rounds
 from otel_stall.gateway.settings import GatewayConfig
 from otel_stall.gateway.telemetry import GatewayMetrics
 from otel_stall.otlp import Signal
@@ -55,6 +56,7 @@ class Gateway:
         self.admission = Admission(config.limits)
         self._config = config
         self._annotator = annotator
+        self._rounds = Rounds(annotator.judge, config.settle_seconds)
         self._forwarder = forwarder
         self._metrics = metrics
         self._failed = failed
@@ -74,6 +76,11 @@ class Gateway:
             handled = _Handled(self.busy("an internal error"))
         self._metrics.answered(request.signal, handled.answer, handled.items, self._clock() - began)
         return handled.answer
+
+    def close(self, timeout: float) -> bool:
+        """Admit nothing more and return whether all that was admitted is answered within `timeout` seconds."""
+        self._rounds.close()
+        return self.admission.close(timeout)
 
     def busy(self, why: str) -> Answer:
         """Return the answer that asks a client to come back."""
@@ -97,7 +104,7 @@ class Gateway:
 
     def _judged(self, document: Document) -> Said:
         try:
-            said = self._annotator.judge(document)
+            said = self._rounds.judged(entries_of(document))
         except Exception as error:
             self._failed(error)
             return _NOTHING

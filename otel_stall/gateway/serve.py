@@ -113,8 +113,7 @@ class Service:
             self._admin.ready = False
         if self._grpc is not None:
             self._grpc.drain()
-        admission, seconds = self._parts.gateway.admission, self._config.drain_seconds
-        drained = await _on_thread(partial(admission.close, seconds))
+        drained = await _on_thread(partial(self._parts.gateway.close, self._config.drain_seconds))
         if self._grpc is not None:
             await _on_thread(partial(self._grpc.stop, _ANSWER_SECONDS))
         if self._http is not None:

@@ -207,6 +207,9 @@ class GatewayConfig(Settings):
     tls: TlsConfig | None = None
     limits: LimitsConfig = LimitsConfig()
     state: StateConfig = StateConfig()
+    settle_seconds: Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)] = 6.0
+    """How long a call of a host that tells of it in a span and in a log record (Claude Code, Gemini CLI, Qwen Code)
+    waits for the other, unacknowledged; these hosts send every five seconds. 0 = each is judged by itself."""
     metrics_seconds: Seconds = 30.0
     """How often metrics are sent."""
     drain_seconds: Seconds = 20.0
