@@ -4,6 +4,8 @@
 # `make test-frameworks` tests the processor in real agent frameworks, which it installs in .venv-frameworks.
 # `make test-vendors` tests it on the tracer providers of logfire, langfuse, traceloop, phoenix and mlflow
 # (.venv-vendors), `make matrix` on the oldest and newest SDK and those between that changed (.venv-matrix).
+# `make pipeline-demo` runs collector, gateway and Jaeger on loopback with an agent that gets stuck, and
+# `make test-pipeline` tests the configurations with the same parts; both build them first (`make parts`).
 # All make a virtual environment of their own in .venv first. Debian keeps venv in a package of its
 # own: where it is missing, it is installed with apt-get (through sudo, unless run as root).
 
@@ -12,7 +14,9 @@ PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3; 
 BIN := .venv/bin
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test test-frameworks test-vendors matrix lint check picture clean
+PARTS = OTEL_STALL_PARTS_BIN=$${OTEL_STALL_PARTS_BIN:-$$(collector-config/build-parts.sh)}
+
+.PHONY: demo test test-frameworks test-pipeline test-vendors matrix parts pipeline-demo lint check picture clean
 
 demo: .venv/.installed
 	$(BIN)/otel-stall demo
@@ -27,6 +31,20 @@ test-frameworks: .venv-frameworks/.installed
 test-vendors: .venv-vendors/.installed
 	.venv-vendors/bin/python -m pytest -q tests/vendors/test_*.py
 
+test-pipeline: .venv/.dev parts
+	@command -v promtool >/dev/null || \
+		{ $(AS_ROOT) apt-get update -q && $(AS_ROOT) apt-get install -y -q --no-install-recommends prometheus; }
+	@$(PARTS) && export OTEL_STALL_PARTS_BIN && $(BIN)/python -m pytest -q tests/pipeline/test_*.py
+
+# The collector and Jaeger, built from Go modules once and kept in a cache; without Go it says how else to get them.
+parts:
+	@$(PARTS) && test -x "$$OTEL_STALL_PARTS_BIN/otelcol-stall" && test -x "$$OTEL_STALL_PARTS_BIN/jaeger" && \
+		echo "collector and Jaeger are in $$OTEL_STALL_PARTS_BIN"
+
+pipeline-demo: .venv/.gateway parts
+	@$(PARTS) && export OTEL_STALL_PARTS_BIN && \
+		$(BIN)/python collector-config/demo.py $(if $(SECONDS_UP),--seconds $(SECONDS_UP))
+
 # In 1.43 spans froze; 1.42 is the last before, 1.40 the first that tells processors of a span's end in time.
 SDKS := 1.40.0 1.42.1 1.43.0 1.45.2
 
@@ -37,8 +55,8 @@ matrix: $(SDKS:%=.venv-matrix/%/.installed)
 		-W "ignore:SelectableGroups:DeprecationWarning" tests/test_sdk_versions.py; done
 
 lint: .venv/.dev
-	$(BIN)/ruff format --check otel_stall tests
-	$(BIN)/ruff check otel_stall tests
+	$(BIN)/ruff format --check otel_stall tests collector-config
+	$(BIN)/ruff check otel_stall tests collector-config
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -59,6 +77,10 @@ clean:
 
 .venv/.installed: pyproject.toml .venv/bin/pip
 	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+.venv/.gateway: .venv/.installed
+	$(BIN)/python -m pip install --quiet --editable '.[gateway]'
 	@touch $@
 
 .venv/.dev: .venv/.installed

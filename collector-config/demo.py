@@ -1,4 +1,4 @@
-"""The whole chain on loopback: an agent that gets stuck, the collector, otel-stall inline, Jaeger. `make pipeline-demo`.
+"""The whole chain on loopback: an agent that gets stuck, collector, otel-stall inline, Jaeger. `make pipeline-demo`.
 
 It starts the parts, runs the agent, looks for the stall in Jaeger as a person would, and says where to look. Then
 it waits for Ctrl-C, or for as many seconds as --seconds says.

@@ -127,9 +127,12 @@ def route(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.parametrize("paths", _recordings())
-def test_recordings_over_the_wire_are_judged_as_from_the_file(paths: list[Path], route: Any) -> None:
+def test_recordings_over_the_wire_are_judged_as_from_the_file(
+    paths: list[Path], route: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Calls of real hosts get the same gains, reasons and stalls through collector and gateway as from `analyze`."""
     folder, ports, kept = route
+    monkeypatch.setenv("OTEL_STALL_GATEWAY_SETTLE_SECONDS", "2")  # replayed at once, spans and records are close
     requests = [json.loads(line) for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
     requests = sorted((one for one in requests if signal_of(one) in (Signal.TRACES, Signal.LOGS)), key=_time)
     kept.requests.clear()
@@ -149,7 +152,7 @@ def test_recordings_over_the_wire_are_judged_as_from_the_file(paths: list[Path],
             return found if sum(view.scope != "otel_stall" for view in found) >= items else []
 
         found = eventually(arrived)
-    assert _told(found) == _expected(_views(requests))
+    assert (_told(found), _stalls(found)) == _expected(_views(requests))
 
 
 def _time(request: Any) -> int:
@@ -170,6 +173,15 @@ def _told(found: Iterable[SpanView]) -> Counter[tuple[object, ...]]:
     return Counter((said["stall.gain.type"], said["stall.gain.reason"]) for said in written.values())
 
 
-def _expected(found: Iterable[SpanView]) -> Counter[tuple[object, ...]]:
-    details = [step for lane in analyze(found, details=True).conversations for step in lane.details]
-    return Counter((step.gain.value, step.reason) for step in details)
+def _stalls(found: Iterable[SpanView]) -> set[tuple[object, ...]]:
+    """Return first step, kind and level of each stall, as the last step inside it has them."""
+    inside = [view.attributes for view in found if view.attributes.get("stall.detected") is True]
+    inside.sort(key=lambda said: int(str(said["stall.step"])))
+    last = {said["stall.first_step"]: (said["stall.kind"], said["stall.level"]) for said in inside}
+    return {(first, *said) for first, said in last.items()}
+
+
+def _expected(found: Iterable[SpanView]) -> tuple[Counter[tuple[object, ...]], set[tuple[object, ...]]]:
+    lanes = analyze(found, details=True).conversations
+    details = Counter((step.gain.value, step.reason) for lane in lanes for step in lane.details)
+    return details, {(s.first_step, s.kind.value, s.level.value) for lane in lanes for s in lane.stalls}
