@@ -120,6 +120,13 @@ def answers(url: str) -> bool:
         return False
 
 
+def has_pages(url: str) -> bool:
+    """Return whether this Jaeger has its user interface: one built from its Go module has the API alone."""
+    with suppress(urllib.error.URLError, OSError), urllib.request.urlopen(url, timeout=2) as page:
+        return b"not compiled with the UI" not in page.read()
+    return False
+
+
 def run_agent(address: str) -> None:
     """Export the run of an agent that reads the same two files again and again, to the collector."""
     from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
@@ -173,14 +180,15 @@ def print_found(traces: list[dict[str, Any]], ports: dict[str, str]) -> None:
     tags = [{tag["key"]: tag["value"] for tag in span["tags"]} for span in spans]
     marked = sorted((one for one in tags if one.get("stall.detected")), key=lambda one: one["stall.step"])
     last = marked[-1]
-    search = urlencode({"service": "demo-agent", "tags": json.dumps({"stall.detected": "true"})})
+    query = urlencode({"service": "demo-agent", "tags": json.dumps({"stall.detected": "true"})})
+    search = f"search?{query}" if has_pages(f"http://{ports['JAEGER_UI']}/search") else f"api/traces?{query}"
     print(
         f"""
 Jaeger has the trace: {len(marked)} of its {len(spans)} spans lie inside a stall,
   {last["stall.kind"]} from step {last["stall.first_step"]}, at {last["stall.level"]} by step {last["stall.step"]}.
 
 Look at
-  http://{ports["JAEGER_UI"]}/search?{search}
+  http://{ports["JAEGER_UI"]}/{search}
   otel-stall status {CONVERSATION} --admin http://{ports["ADMIN"]}
 or send your own spans to {ports["OTLP_GRPC"]} (OTLP/gRPC) or http://{ports["OTLP_HTTP"]} (OTLP/HTTP).
 """,

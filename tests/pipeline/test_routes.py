@@ -183,5 +183,7 @@ def _stalls(found: Iterable[SpanView]) -> set[tuple[object, ...]]:
 
 def _expected(found: Iterable[SpanView]) -> tuple[Counter[tuple[object, ...]], set[tuple[object, ...]]]:
     lanes = analyze(found, details=True).conversations
-    details = Counter((step.gain.value, step.reason) for lane in lanes for step in lane.details)
+    details: Counter[tuple[object, ...]] = Counter(
+        (step.gain.value, step.reason) for lane in lanes for step in lane.details
+    )
     return details, {(s.first_step, s.kind.value, s.level.value) for lane in lanes for s in lane.stalls}
