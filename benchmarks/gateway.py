@@ -30,10 +30,10 @@ _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _COLLECTOR: Final = """
 receivers: {{otlp: {{protocols: {{grpc: {{endpoint: "{listen}", max_recv_msg_size_mib: 64}}}}}}}}
 processors: {{batch: {{}}}}
-exporters: {{otlp: {{endpoint: "{sink}", compression: none, tls: {{insecure: true}}}}}}
+exporters: {{otlp_grpc: {{endpoint: "{sink}", compression: none, tls: {{insecure: true}}}}}}
 service:
   telemetry: {{metrics: {{level: none}}, logs: {{level: error}}}}
-  pipelines: {{traces: {{receivers: [otlp], processors: [batch], exporters: [otlp]}}}}
+  pipelines: {{traces: {{receivers: [otlp], processors: [batch], exporters: [otlp_grpc]}}}}
 """
 
 
