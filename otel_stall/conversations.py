@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from otel_stall.config import BoundsConfig
 from otel_stall.counters import Counters
 from otel_stall.errors import SnapshotError
+from otel_stall.journal import Journal, LaneChange, LaneKey
 from otel_stall.ledger import Ledger
 from otel_stall.loops import InputSide, LoopRun
 from otel_stall.milestones import PENDING, REACHED
@@ -26,9 +27,6 @@ __all__ = ["SNAPSHOT_VERSION", "Asked", "Corroboration", "Lane", "LaneKey", "Lan
 
 SNAPSHOT_VERSION = 1
 """Written into every snapshot; a newer one is refused."""
-
-LaneKey = tuple[str, str]
-"""Conversation and lane."""
 
 
 @dataclass(slots=True)
@@ -152,7 +150,7 @@ class Lanes:
     def __init__(self, bounds: BoundsConfig | None = None) -> None:
         self._bounds = bounds or BoundsConfig()
         self._lanes: OrderedDict[LaneKey, Lane] = OrderedDict()
-        self._touched: set[LaneKey] | None = None
+        self.journal: Journal | None = None
         self.evicted = 0
 
     def __len__(self) -> int:
@@ -167,7 +165,6 @@ class Lanes:
 
     def use(self, key: LaneKey, now_ns: int = 0) -> Lane:
         """Return the lane of a key, new where it was not known or idle for too long, as the one used last."""
-        self._touch(key)
         lane = self._lanes.get(key)
         if lane is not None and lane.last_end_ns < self._limit(now_ns):
             self._evict(key)
@@ -196,25 +193,20 @@ class Lanes:
     def _evict(self, key: LaneKey) -> None:
         del self._lanes[key]
         self.evicted += 1
-        self._touch(key)
+        if self.journal is not None:
+            self.journal.anew(key)
 
-    def _touch(self, key: LaneKey) -> None:
-        if self._touched is not None:
-            self._touched.add(key)
+    def put(self, key: LaneKey, lane: Lane) -> None:
+        """Take in a lane that was saved; where there are too many the oldest falls out, and is counted."""
+        self._lanes[key] = lane
+        if len(self._lanes) > self._bounds.conversations:
+            self._evict(min(self._lanes, key=lambda known: self._lanes[known].last_end_ns))
 
-    def changed(self) -> dict[LaneKey, str | None]:
-        """Return dumps of the lanes used since this was last asked, None for one that is gone.
-
-        The first time nothing: from then on they are noted.
-        """
-        touched, self._touched = self._touched or (), set()
-        return {key: lane.dump() if (lane := self._lanes.get(key)) is not None else None for key in touched}
-
-    def adopt(self, lanes: Mapping[LaneKey, Lane]) -> None:
-        """Take in lanes that were saved; the oldest, beyond the bound, are left out and counted."""
-        self._lanes = OrderedDict(sorted(lanes.items(), key=lambda item: item[1].last_end_ns))
-        while len(self._lanes) > self._bounds.conversations:
-            self._evict(next(iter(self._lanes)))
+    def collect(self) -> dict[LaneKey, LaneChange]:
+        """Return what changed since this was last asked; the first time nothing, from then on it is taken down."""
+        if self.journal is None:
+            self.journal = Journal()
+        return self.journal.collect(lambda key: lane.dump() if (lane := self._lanes.get(key)) is not None else None)
 
     def _limit(self, now_ns: int) -> int:
         return now_ns - int(self._bounds.idle_seconds * 1e9)
@@ -226,8 +218,9 @@ class Lanes:
         with what the earlier had seen and reached.
         """
         for conversation, lane in [key for key in self._lanes if key[0] == old]:
-            self._touch((conversation, lane))
-            self._touch((new, lane))
+            if self.journal is not None:
+                self.journal.anew((conversation, lane))
+                self.journal.anew((new, lane))
             moved = self._lanes.pop((conversation, lane))
             earlier = self._lanes.pop((new, lane), None)
             if earlier is not None:

@@ -12,8 +12,9 @@ from typing import Final, NamedTuple
 
 from otel_stall import attributes as names
 from otel_stall.calls import HostMark, Reading
-from otel_stall.conversations import Lane, LaneKey
+from otel_stall.conversations import Lane
 from otel_stall.dialects.doubles import Doubles
+from otel_stall.journal import Entry, LaneChange, LaneKey
 from otel_stall.lineage import Lineage, Opening, TraceState, Whose
 from otel_stall.monitor import Monitor
 from otel_stall.status import Status, status_of
@@ -49,9 +50,9 @@ class Census(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """Lanes as dumps, and traces, by their keys; None for what is gone."""
+    """Lanes and traces by their keys; a trace is None where it is gone."""
 
-    lanes: Mapping[LaneKey, str | None]
+    lanes: Mapping[LaneKey, LaneChange]
     traces: Mapping[str, TraceState | None]
 
 
@@ -180,13 +181,14 @@ class Judge:
         if not self._acquire():
             return None
         try:
-            return Changes(self.monitor.lanes.changed(), self._lineage.changed())
+            return Changes(self.monitor.lanes.collect(), self._lineage.changed())
         finally:
             self._lock.release()
 
-    def adopt(self, lanes: Mapping[LaneKey, Lane], traces: Mapping[str, TraceState]) -> None:
+    def adopt(self, lanes: Mapping[LaneKey, tuple[Lane, Sequence[Entry]]], traces: Mapping[str, TraceState]) -> None:
         """Go on where what was saved ended; called before the first span."""
-        self.monitor.lanes.adopt(lanes)
+        for key, (lane, entries) in lanes.items():
+            self.monitor.replay(key, lane, entries)
         self._lineage.adopt(traces)
 
     def _acquire(self) -> bool:

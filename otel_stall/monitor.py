@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from otel_stall.calls import HostMark, Reading, ToolCall
 from otel_stall.config import StallConfig
 from otel_stall.conversations import Lane, LaneKey, Lanes
 from otel_stall.fold import fold
+from otel_stall.journal import Entry
 from otel_stall.observations import Compaction, HostMilestone, Observation
 from otel_stall.rulings import Rulings
 from otel_stall.status import Status, status_of
@@ -60,6 +61,8 @@ class Monitor:
         self._expire(reading.end_ns)
         state = self.lanes.use((conversation, lane), reading.end_ns)
         _remember(state, reading)
+        if self.lanes.journal is not None:
+            self.lanes.journal.add((conversation, lane), Entry.of(reading, observed, agent))
         return self._judged(state, reading, listed, (conversation, lane), agent)
 
     def mark(self, reading: Reading, conversation: str, lane: str, agent: str) -> Sequence[Judged]:
@@ -69,6 +72,8 @@ class Monitor:
         """
         lane = lane or self.lanes.latest(conversation) or MAIN
         state = self.lanes.use((conversation, lane), reading.end_ns)
+        if self.lanes.journal is not None:
+            self.lanes.journal.add((conversation, lane), Entry.of(reading, None, agent, mark=True))
         listed = [HostMilestone(mark.milestone, mark.evidence) for mark in reading.marks]
         return self._judged(state, reading, listed, (conversation, lane), agent)
 
@@ -108,6 +113,15 @@ class Monitor:
     def status(self, conversation: str) -> tuple[Status, ...]:
         """Return where the lanes of a conversation stand, the one used last at the end; () where it is not known."""
         return tuple(status_of(key, lane) for key, lane in self.lanes if key[0] == conversation)
+
+    def replay(self, key: LaneKey, lane: Lane, entries: Iterable[Entry]) -> None:
+        """Take in a saved lane and fold what was told to it since; called before the first reading."""
+        self.lanes.put(key, lane)
+        for entry in entries:
+            if entry.mark:
+                self.mark(entry.reading, *key, entry.agent)
+            else:
+                self.judge(entry.reading, entry.observed, *key, entry.agent)
 
     def snapshot(self) -> str:
         """Return the state of all lanes as one JSON text, without any content of calls or results."""

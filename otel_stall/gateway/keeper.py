@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Self
 
 from otel_stall.gateway.annotator import SavedRemark, SpanKey
-from otel_stall.gateway.state import Entries, StateFile, entries_of
+from otel_stall.gateway.state import StateFile, Unsaved, unsaved
 from otel_stall.judge import Changes
 
 __all__ = ["Changed", "StateKeeper"]
@@ -33,7 +33,7 @@ class StateKeeper:
         self._turn = threading.Condition()
         self._asked = self._done = 0
         self._stopping = self._failing = False
-        self._unsaved: Entries = {}
+        self._unsaved = Unsaved({}, {})
         self._thread = threading.Thread(target=self._run, name="otel-stall state", daemon=True)
 
     def start(self) -> Self:
@@ -75,10 +75,10 @@ class StateKeeper:
         try:
             changes, remarks = self._collect()
             if changes is not None:
-                self._unsaved |= entries_of(changes, remarks)
+                self._unsaved = self._unsaved.then(unsaved(changes, remarks))
             if self._unsaved:
                 self._file.save(self._unsaved)
-                self._unsaved = {}
+                self._unsaved = Unsaved({}, {})
             self._failing = False
         except Exception as error:
             self.failures += 1

@@ -16,49 +16,66 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from otel_stall.conversations import Lane, LaneKey
+from otel_stall.conversations import Lane
 from otel_stall.emission import Event, Severity
 from otel_stall.errors import SnapshotError
 from otel_stall.gateway.annotator import SavedRemark, SpanKey
 from otel_stall.gateway.events import Remark
+from otel_stall.journal import Entry, LaneChange, LaneKey
 from otel_stall.judge import Changes
 from otel_stall.lineage import TraceState
 
-__all__ = ["STATE_VERSION", "Entries", "Saved", "StateFile", "entries_of", "opened"]
+__all__ = ["STATE_VERSION", "Saved", "StateFile", "Unsaved", "opened", "unsaved"]
 
 _LOG = logging.getLogger("otel_stall")
 
 STATE_VERSION: Final = 1
 """Written into the file; one of a newer version is put aside."""
-_TABLE: Final = """CREATE TABLE IF NOT EXISTS entries (
+_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS entries (
     number INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (kind, key)
-)"""
+);
+CREATE TABLE IF NOT EXISTS told (number INTEGER PRIMARY KEY, lane TEXT NOT NULL, entry TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS told_to ON told (lane);
+"""
 _PUT: Final = """INSERT INTO entries (kind, key, value) VALUES (?, ?, ?)
     ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value"""
 _REMOVE: Final = "DELETE FROM entries WHERE kind = ? AND key = ?"
 _BUSY_SECONDS: Final = 5.0
 _LANE, _TRACE, _REMARK = "lane", "trace", "remark"
 
-Entries = dict[tuple[str, str], str | None]
-"""What changed: texts by kind and key, None for what is gone."""
+
+class Unsaved(NamedTuple):
+    """What changed, as it is written: texts by kind and key, None for what is gone, and lanes by their keys."""
+
+    entries: dict[tuple[str, str], str | None]
+    lanes: dict[str, LaneChange]
+
+    def __bool__(self) -> bool:
+        return bool(self.entries or self.lanes)
+
+    def then(self, later: Unsaved) -> Unsaved:
+        """Return both as one."""
+        lanes = {key: change.after(self.lanes.get(key)) for key, change in later.lanes.items()}
+        return Unsaved(self.entries | later.entries, self.lanes | lanes)
 
 
 class Saved(NamedTuple):
-    """What a file held; remarks in the order in which they were made."""
+    """What a file held: lanes with what they were told since, and remarks in the order in which they were made."""
 
-    lanes: dict[LaneKey, Lane]
+    lanes: dict[LaneKey, tuple[Lane, list[Entry]]]
     traces: dict[str, TraceState]
     remarks: dict[SpanKey, SavedRemark]
 
 
-def entries_of(changes: Changes, remarks: Mapping[SpanKey, SavedRemark | None]) -> Entries:
-    """Return changes as they are saved."""
-    entries: Entries = {(_LANE, json.dumps(key)): state for key, state in changes.lanes.items()}
+def unsaved(changes: Changes, remarks: Mapping[SpanKey, SavedRemark | None]) -> Unsaved:
+    """Return changes as they are written."""
+    entries: dict[tuple[str, str], str | None] = {}
     for trace, state in changes.traces.items():
         entries[_TRACE, trace] = None if state is None else json.dumps(state)
     for span, saved in remarks.items():
         entries[_REMARK, json.dumps(span)] = None if saved is None else _text(saved)
-    return entries
+    return Unsaved(entries, {json.dumps(key): change for key, change in changes.lanes.items()})
 
 
 class StateFile:
@@ -77,6 +94,8 @@ class StateFile:
             saved = Saved({}, {}, {})
             for kind, key, value in self._base.execute("SELECT kind, key, value FROM entries ORDER BY number"):
                 _take(saved, kind, key, value)
+            for key, text in self._base.execute("SELECT lane, entry FROM told ORDER BY number"):
+                saved.lanes.setdefault(_lane_key(key), (Lane(), []))[1].append(Entry.load(text))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             reason = str(error) if isinstance(error, SnapshotError) else type(error).__name__
             raise SnapshotError(reason) from None
@@ -95,14 +114,19 @@ class StateFile:
         # In WAL mode a commit survives the death of the process without waiting for the disk.
         self._base.execute("PRAGMA journal_mode = WAL")
         self._base.execute("PRAGMA synchronous = NORMAL")
-        self._base.execute(_TABLE)
+        self._base.executescript(_TABLES)
         self._base.execute(f"PRAGMA user_version = {STATE_VERSION}")
 
-    def save(self, entries: Entries) -> None:
+    def save(self, what: Unsaved) -> None:
         """Write what changed, all or nothing; raises sqlite3.Error where that fails."""
+        anew = {key: change.state for key, change in what.lanes.items() if change.anew}
+        entries = what.entries | {(_LANE, key): state for key, state in anew.items()}
+        told = [(key, entry) for key, change in what.lanes.items() for entry in change.entries]
         with self._transaction():
             self._base.executemany(_REMOVE, [key for key, value in entries.items() if value is None])
             self._base.executemany(_PUT, [(*key, value) for key, value in entries.items() if value is not None])
+            self._base.executemany("DELETE FROM told WHERE lane = ?", [(key,) for key in anew])
+            self._base.executemany("INSERT INTO told (lane, entry) VALUES (?, ?)", told)
 
     def _transaction(self) -> sqlite3.Connection:
         self._base.execute("BEGIN IMMEDIATE")
@@ -134,13 +158,17 @@ def opened(path: Path) -> tuple[StateFile, Saved]:
 
 def _take(saved: Saved, kind: str, key: str, value: str) -> None:
     if kind == _LANE:
-        conversation, lane = json.loads(key)
-        saved.lanes[conversation, lane] = Lane.load(value)
+        saved.lanes[_lane_key(key)] = (Lane.load(value), [])
     elif kind == _TRACE:
         saved.traces[key] = TraceState(*json.loads(value))
     elif kind == _REMARK:
         trace_id, span_id = json.loads(key)
         saved.remarks[trace_id, span_id] = _remark(json.loads(value))
+
+
+def _lane_key(text: str) -> LaneKey:
+    conversation, lane = json.loads(text)
+    return str(conversation), str(lane)
 
 
 def _text(saved: SavedRemark) -> str:

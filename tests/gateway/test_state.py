@@ -14,7 +14,7 @@ from otel_stall.errors import ConfigError, SnapshotError
 from otel_stall.gateway.annotator import SavedRemark
 from otel_stall.gateway.answers import Answer, Code
 from otel_stall.gateway.events import Remark
-from otel_stall.gateway.state import StateFile, entries_of, opened
+from otel_stall.gateway.state import StateFile, opened, unsaved
 from otel_stall.judge import Changes
 from otel_stall.lineage import TraceState
 
@@ -158,8 +158,8 @@ def test_everything_saved_is_loaded_again(tmp_path: Path) -> None:
     traces_ = {"t-1": TraceState("c", mixed=True, provisional=True), "t-2": TraceState("d")}
     file, empty = opened(tmp_path / "state")
     assert not any(empty)
-    file.save(entries_of(Changes({}, traces_), {("t-1", "s-1"): SavedRemark(remark, told=True)}))
-    file.save(entries_of(Changes({}, {"t-2": None}), {}))
+    file.save(unsaved(Changes({}, traces_), {("t-1", "s-1"): SavedRemark(remark, told=True)}))
+    file.save(unsaved(Changes({}, {"t-2": None}), {}))
     file.close()
     saved = opened(tmp_path / "state")[1]
     assert saved.traces == {"t-1": traces_["t-1"]}
