@@ -15,7 +15,7 @@ from otel_stall.rulings import Rulings
 from otel_stall.status import Status, status_of
 from otel_stall.steps import observation
 from otel_stall.turns import with_boundaries
-from otel_stall.verdicts import Judged
+from otel_stall.verdicts import Judged, Verdict
 
 __all__ = ["MAIN", "Monitor", "at_mark"]
 
@@ -86,6 +86,7 @@ class Monitor:
             verdict = fold(state, one, self.config)
             if verdict is None:
                 continue
+            _trace_milestones(state, verdict, reading.trace_id)
             judged.append(
                 Judged(
                     conversation=key[0],
@@ -168,6 +169,13 @@ def _observations(reading: Reading, observed: Observation | None, conversation: 
             yield HostMilestone(mark.milestone, mark.evidence)
     if observed is not None:
         yield observed
+
+
+def _trace_milestones(state: Lane, verdict: Verdict, trace_id: str) -> None:
+    """Say of the milestones that were just reached in which trace that was, which the fold does not know."""
+    new = sum(changed.milestone is not None for changed in verdict.changes)
+    if new:
+        state.reached[-new:] = [replace(one, trace_id=trace_id) for one in state.reached[-new:]]
 
 
 def _span_of(reading: Reading) -> str:
