@@ -115,6 +115,13 @@ class Monitor:
         """Return where the lanes of a conversation stand, the one used last at the end; () where it is not known."""
         return tuple(status_of(key, lane) for key, lane in self.lanes if key[0] == conversation)
 
+    def standing(self, conversation: str, *, lane: str = "", agent: str = "") -> Status | None:
+        """Return where the lane of this name or agent stands, the one used last; None where there is none."""
+        for key, state in reversed(self.lanes):
+            if key[0] == conversation and (not lane or key[1] == lane) and (not agent or state.agent == agent):
+                return status_of(key, state)
+        return None
+
     def replay(self, key: LaneKey, lane: Lane, entries: Iterable[Entry]) -> None:
         """Take in a saved lane and fold what was told to it since; called before the first reading."""
         self.lanes.put(key, lane)
