@@ -7,7 +7,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from otel_stall.attachment import attached
@@ -147,19 +147,19 @@ class Ladder:
     def abandon(self, pressure: Pressure) -> Abandonment | None:
         """Return the record of a run that the host stops now; it is logged and given to `on_abandon`, once.
 
-        None where the pressure does not call for it.
+        That is where giving up is due, or a person who was asked said to stop; None anywhere else.
         """
         status = pressure.status
-        if status is None or status.stall is None or pressure.action is not Level.ABANDON:
+        if status is None or status.stall is None or pressure.action not in (Level.ASK_USER, Level.ABANDON):
             return None
         source = self._source or attached()
         key = source.config.fingerprint_key if source is not None else ""
         with self._lock:
             memory = self._memories.get((status.conversation, status.lane), Memory())
-        record = abandonment_of(status, status.stall, memory.acted, pressure.text(), key)
+        record = abandonment_of(status, status.stall, memory.acted, pressure.text(Level.ABANDON), key)
         if Level.ABANDON in {level for level, _ in memory.acted}:
             return record
-        self.did(pressure)
+        self.did(replace(pressure, action=Level.ABANDON))
         if source is not None:
             source.say(record.event(), record.json())
         if self._on_abandon is not None:
