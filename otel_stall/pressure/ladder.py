@@ -73,6 +73,16 @@ class Pressure:
             return ""
         return self.texts.say(level, self.status)
 
+    def question(self) -> dict[str, object]:
+        """Return what a person is asked, as values of JSON: text, evidence, and where the lane stands."""
+        return {
+            "type": "stall",
+            "level": Level.ASK_USER.value,
+            "text": self.text(Level.ASK_USER),
+            "evidence": list(self.evidence),
+            "status": self.status.document() if self.status is not None else None,
+        }
+
     def lines(self) -> list[str]:
         """Return what the model is shown at this turn: the counter, and the call for another plan where that acts."""
         listed = [self.counter] if self.counter is not None else []
