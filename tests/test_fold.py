@@ -101,7 +101,7 @@ class TestMilestones:
         [("observed", 1, 0), ("irreversible", 1, 0), ("declared", 0, 1), ("", 1, 0), ("?", 0, 1)],
     )
     def test_named_outside_any_call(self, evidence: str, count: int, distance: int) -> None:
-        """A host's event counts by its evidence; without a word for it, as observed; by an unknown word, as declared."""
+        """A host's event counts by its evidence: no word means observed, an unknown word declared."""
         found = verdicts([bash("ls", "a"), Named("paid", evidence)])[-1]
 
         assert (found.counted, found.milestone_count, found.steps_since_milestone) == (False, count, distance)
