@@ -213,7 +213,7 @@ class Lanes:
         """Take in a lane that was saved; where there are too many the oldest falls out, and is counted."""
         self._lanes[key] = lane
         if len(self._lanes) > self._bounds.conversations:
-            self._evict(min(self._lanes, key=lambda known: self._lanes[known].last_end_ns))
+            self._evict(min(self._lanes, key=lambda known: _used(self._lanes[known])))
 
     def collect(self) -> dict[LaneKey, LaneChange]:
         """Return what changed since this was last asked; the first time nothing, from then on it is taken down."""

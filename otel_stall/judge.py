@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Final, NamedTuple
 
 from otel_stall import attributes as names
 from otel_stall.calls import HostMark, Reading
+from otel_stall.clocks import AHEAD_NS, arrived
 from otel_stall.conversations import Lane
 from otel_stall.dialects.doubles import Doubles
 from otel_stall.journal import Entry, LaneChange, LaneKey
@@ -69,8 +71,10 @@ class Judge:
     of each verdict. What the monitor raises comes through.
     """
 
-    def __init__(self, monitor: Monitor, *, wait_seconds: float = 1.0) -> None:
+    def __init__(self, monitor: Monitor, *, wait_seconds: float = 1.0, clock: Callable[[], int] = time.time_ns) -> None:
         self.monitor = monitor
+        # A monitor that was restored before it came here may have none.
+        self._clock = monitor.clock = monitor.clock or clock
         self.skipped = 0
         self._wait = wait_seconds
         self._lineage = Lineage(monitor.config.bounds.open_spans)
@@ -89,6 +93,8 @@ class Judge:
             self.skipped += 1
             return ""
         try:
+            if opening.start_ns > (now_ns := self._clock()) + AHEAD_NS:
+                opening = opening._replace(start_ns=now_ns)
             conversation = self._lineage.opened(opening)
             if named:
                 self._lineage.named(opening.trace_id, opening.span_id)
@@ -102,7 +108,7 @@ class Judge:
             self.skipped += 1
             return
         try:
-            self._lineage.passed(trace_id, span_id, end_ns)
+            self._lineage.passed(trace_id, span_id, min(end_ns, self._clock() + AHEAD_NS))
         finally:
             self._lock.release()
 
@@ -112,6 +118,9 @@ class Judge:
         All of them are known to the lineage before the first is judged. `once` are those to judge, where the
         caller has put together what is told of one call twice.
         """
+        now_ns = self._clock()
+        readings = [arrived(reading, now_ns) for reading in readings]
+        once = [arrived(reading, now_ns) for reading in once] if once is not None else readings
         untouched = [Judgement(reading) for reading in readings]
         if not self._acquire():
             self.skipped += len(readings)
@@ -125,7 +134,7 @@ class Judge:
             try:
                 for reading in readings:
                     self._lineage.ended(reading)
-                return [self._judge(reading) for reading in (readings if once is None else once)]
+                return [self._judge(reading) for reading in once]
             finally:
                 self._busy = False
         finally:
@@ -136,6 +145,7 @@ class Judge:
 
         The end of the span does not count it again.
         """
+        reading = arrived(reading, self._clock())
         if not self._acquire():
             self.skipped += 1
             return Judgement(reading)
@@ -196,7 +206,7 @@ class Judge:
 
     def adopt(self, lanes: Mapping[LaneKey, tuple[Lane, Sequence[Entry]]], traces: Mapping[str, TraceState]) -> None:
         """Go on where what was saved ended; called before the first span."""
-        for key, (lane, entries) in lanes.items():
+        for key, (lane, entries) in sorted(lanes.items(), key=_last_used):
             self.monitor.replay(key, lane, entries)
         self._lineage.adopt(traces)
 
@@ -247,6 +257,11 @@ class Judge:
     def _renew_lock(self) -> None:
         self._lock = threading.RLock()
         self._busy = False
+
+
+def _last_used(saved: tuple[LaneKey, tuple[Lane, Sequence[Entry]]]) -> int:
+    _, (lane, entries) = saved
+    return entries[-1].now_ns if entries else lane.used_ns
 
 
 def _with_hints(reading: Reading, hints: tuple[tuple[str, str], ...]) -> Reading:

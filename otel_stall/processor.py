@@ -69,7 +69,7 @@ class StallSpanProcessor(SpanProcessor):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.config = config if config is not None else StallConfig.from_environ(os.environ)
-        self.monitor = monitor if monitor is not None else Monitor(self.config, clock=time.time_ns)
+        self.monitor = monitor if monitor is not None else Monitor(self.config)
         self.closed = not self.config.enabled
         self._judge = Judge(self.monitor, wait_seconds=self.config.hook_seconds or _WAIT_SECONDS)
         self._emitter = Emitter(self.config, self._census, Providers(logger_provider, meter_provider), clock=clock)
