@@ -129,7 +129,7 @@ EVENT_COMPACTED: Final = _register(
     "stall.context_compacted", "DEBUG", "event", "The context was compacted; a new epoch begins."
 )
 END_REASON: Final = _register(
-    "stall.end.reason", "string", "both", "Why a stall ended: gain, milestone, user_turn or run_boundary."
+    "stall.end.reason", "string", "both", "Why a stall ended: gain, milestone, user_turn, run_boundary or renamed."
 )
 CONTEXT_INFERRED: Final = _register(
     "stall.context.inferred", "bool", "both", "On stall.context_compacted: told by token counts, not by the host."

@@ -17,7 +17,7 @@ from otel_stall.clocks import AHEAD_NS, arrived
 from otel_stall.conversations import Lane
 from otel_stall.dialects.doubles import Doubles
 from otel_stall.journal import Entry, LaneChange, LaneKey
-from otel_stall.lineage import Lineage, Opening, Renamed, TraceState
+from otel_stall.lineage import Lineage, Opening, TraceState
 from otel_stall.monitor import Monitor
 from otel_stall.status import Status, status_of
 from otel_stall.verdicts import Judged
@@ -33,14 +33,10 @@ _MARKS: Final = 128
 
 
 class Judgement(NamedTuple):
-    """What is to be said of one span: its reading, completed by what is around it, and the verdicts.
-
-    `renamed` are the conversations whose id became known by it.
-    """
+    """What is to be said of one span: its reading, completed by what is around it, and the verdicts."""
 
     reading: Reading
     judged: Sequence[Judged] = ()
-    renamed: Sequence[Renamed] = ()
 
 
 class Census(NamedTuple):
@@ -218,26 +214,24 @@ class Judge:
         if not reading.span_id:
             return Judgement(reading, self.monitor.mark(reading, mark.conversation, "", ""))
         whose = self._lineage.resolve(reading)
-        renamed = self._rename()
+        self._rename()
         counted = self._marked.setdefault((reading.trace_id, reading.span_id), [])
         counted.append(mark)
         del counted[:-_MARKS]
         if len(self._marked) > self.monitor.config.bounds.open_spans:
             del self._marked[next(iter(self._marked))]
         if mark.conversation not in ("", whose.conversation):
-            return Judgement(reading, self.monitor.mark(reading, mark.conversation, "", ""), renamed)
+            return Judgement(reading, self.monitor.mark(reading, mark.conversation, "", ""))
         completed = _with_hints(reading, whose.hints)
         judged = self.monitor.mark(completed, whose.conversation, whose.lane, whose.agent)
         if judged and (agent := self._lineage.agent_above(completed)) is not None:
             agent.tell(judged)
-        return Judgement(completed, judged, renamed)
+        return Judgement(completed, judged)
 
-    def _rename(self) -> list[Renamed]:
-        """Let what was counted go on under the ids that became known, and return them."""
-        renamed = self._lineage.renamed()
-        for one in renamed:
+    def _rename(self) -> None:
+        """Let what was counted go on under the ids that became known."""
+        for one in self._lineage.renamed():
             self.monitor.rename(one.old, one.new)
-        return renamed
 
     def _judge(self, reading: Reading) -> Judgement:
         if self._marked and (counted := self._marked.pop((reading.trace_id, reading.span_id), None)):
@@ -245,14 +239,14 @@ class Judge:
         ours = not reading.judged and (reading.record is not None or bool(reading.marks))
         admitted = self._doubles.admit(reading, self._lineage.ancestors(reading)) if ours else None
         whose = self._lineage.resolve(admitted) if admitted is not None else None
-        renamed = self._rename()
+        self._rename()
         if admitted is None or whose is None:
-            return Judgement(reading, renamed=renamed)
+            return Judgement(reading)
         completed = _with_hints(admitted, whose.hints)
         judged = self.monitor.observe(completed, whose.conversation, whose.lane, whose.agent)
         if judged and (agent := self._lineage.agent_above(completed)) is not None:
             agent.tell(judged)
-        return Judgement(completed, judged, renamed)
+        return Judgement(completed, judged)
 
     def _renew_lock(self) -> None:
         self._lock = threading.RLock()

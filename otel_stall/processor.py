@@ -214,8 +214,6 @@ class StallSpanProcessor(SpanProcessor):
             return False
         (judgement,) = self._judge.ended([self._read(span, said)])
         if not judgement.judged:
-            if judgement.renamed:
-                self._emitter.recorded(judgement)
             return False
         if self._touches:
             attributes, events = self._emitter.on_span(judgement)

@@ -65,12 +65,13 @@ _LADDER = (Level.NOTICE, Level.REPLAN, Level.ASK_USER, Level.ABANDON)
 
 
 class EndReason(StrEnum):
-    """Why a stall ended."""
+    """Why a stall ended; `renamed`: another of this lane goes on, that began before the conversation was known."""
 
     GAIN = "gain"
     MILESTONE = "milestone"
     USER_TURN = "user_turn"
     RUN_BOUNDARY = "run_boundary"
+    RENAMED = "renamed"
 
 
 class Evidence(StrEnum):
@@ -184,7 +185,8 @@ class Verdict:
 
     `step` is the number of the step, or of the last one where the observation is none. `counted` tells
     the two apart: only counted verdicts are written on a span. Fingerprints are 64-bit integers, None
-    where the content is unknown. `stall` is the stall this step lies in, None outside any.
+    where the content is unknown. `stall` is the stall this step lies in, None outside any; `stalled_tokens`
+    are those that it was not known to have spent before.
     """
 
     step: int
@@ -200,6 +202,7 @@ class Verdict:
     call_fingerprint: int | None = None
     outcome_fingerprint: int | None = None
     stall: Stall | None = None
+    stalled_tokens: int = 0
     changes: tuple[Changed, ...] = ()
 
 
