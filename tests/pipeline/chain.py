@@ -84,12 +84,14 @@ def _healthy(url: str) -> bool:
 
 
 @contextmanager
-def collector(config: str, folder: Path, ports: Mapping[str, str], **environ: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a configuration of this project on those addresses while the block runs."""
+def collector(
+    config: str, folder: Path, ports: Mapping[str, str], over: str = "", **environ: str
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a configuration of this project, `over` it another, on those addresses while the block runs."""
     named = ("OTLP_GRPC", "OTLP_HTTP", "ADDED_GRPC", "STALL", "BACKEND", "HEALTH", "PROMETHEUS")
     given = {name: ports[name] for name in (*named, "SHARD_1", "SHARD_2", "SHARD_3")}
     given |= {"EVENTS_FILE": str(folder / "events.jsonl"), "QUEUE_DIR": str(folder / "queue"), **environ}
-    command = [program("otelcol-stall"), "--config", str(CONFIGS / config)]
+    command = [program("otelcol-stall"), *(f"--config={CONFIGS / name}" for name in (config, over) if name)]
     with started(command, f"http://{given['HEALTH']}/", folder, **given) as running:
         yield running
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import pytest
 from chain import Ports, collector, eventually, export, haproxy
 from downstreams import Kept, attributes, grpc_downstream, process, run, spans_of
 
@@ -59,15 +61,16 @@ def test_failing_open_spans_go_past_a_gateway_that_is_away(tmp_path: Path) -> No
     assert (_judged(kept, before), _judged(kept, during), _judged(kept, after)) == (0, 12, 0)
 
 
-def test_the_queue_before_the_gateway_outlives_a_killed_collector(tmp_path: Path) -> None:
-    """What waited on disk when the collector was killed is judged and delivered once both are back."""
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_the_queue_before_the_gateway_outlives_the_collector(end: signal.Signals, tmp_path: Path) -> None:
+    """What waited on disk when the collector was killed or stopped is judged and delivered once both are back."""
     ports, kept = Ports(), Kept()
     spans = run("waiting", steps=12)
     with grpc_downstream(kept.send) as ports["BACKEND"]:
         with collector("inline.yaml", tmp_path, ports) as running:
             export(ports["OTLP_GRPC"], spans)
-            running.kill()
-            running.wait()
+            running.send_signal(end)
+            running.wait(20)
         with (
             collector("inline.yaml", tmp_path, ports),
             process("--mode", "inline", "--forward", f"grpc://{ports['ADDED_GRPC']}", "--grpc", ports["STALL"]),
