@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import urllib3
+import yaml
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace.export import SpanExportResult
 
 __all__ = [
-    "CONFIGS", "Ports", "collector", "eventually", "export", "haproxy", "jaeger", "json_lines", "program", "started",
+    "CONFIGS", "Ports", "collector", "eventually", "export", "haproxy", "jaeger", "json_lines", "program", "prometheus",
+    "started",
 ]  # fmt: skip
 
 CONFIGS: Final = Path(__file__).parents[2] / "collector-config"
@@ -108,8 +110,6 @@ def jaeger(folder: Path, ports: Mapping[str, str]) -> Iterator[str]:
 @contextmanager
 def haproxy(folder: Path, ports: Mapping[str, str]) -> Iterator[Callable[[str], bool]]:
     """Run HAProxy around a gateway while the block runs; the function given says whether one of its servers is up."""
-    path = shutil.which("haproxy", path=f"{os.environ['PATH']}:/usr/sbin")
-    assert path, "haproxy is not installed: run `make test-pipeline`"
     given = {name: ports[name] for name in ("AROUND", "AROUND_HEALTH", "GATEWAY", "ADDED_GRPC")}
     given["GATEWAY_ADMIN_PORT"] = ports["ADMIN"].rpartition(":")[2]
     url = f"http://{given['AROUND_HEALTH']}/"
@@ -119,9 +119,30 @@ def haproxy(folder: Path, ports: Mapping[str, str]) -> Iterator[Callable[[str], 
         rows = csv.DictReader(page.removeprefix("# ").splitlines())
         return any(row["svname"] == server and row["status"].startswith("UP") for row in rows)
 
-    command = [path, "-db", "-f", str(CONFIGS / "failover/haproxy.cfg")]
+    command = [_installed("haproxy"), "-db", "-f", str(CONFIGS / "failover/haproxy.cfg")]
     with started(command, f"{url}healthz", folder, **given):
         yield is_up
+
+
+@contextmanager
+def prometheus(folder: Path, ports: Mapping[str, str]) -> Iterator[str]:
+    """Run Prometheus with this project's rules, every second, while the block runs, and give the URL of its API."""
+    config = yaml.safe_load((CONFIGS / "prometheus/prometheus.yaml").read_text(encoding="utf-8"))
+    config["global"] = {"scrape_interval": "1s", "evaluation_interval": "1s"}
+    config["rule_files"] = [str(CONFIGS / "prometheus" / name) for name in config["rule_files"]]
+    config["scrape_configs"][0]["static_configs"] = [{"targets": [ports["PROMETHEUS"]]}]
+    (folder / "prometheus.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    url = f"http://{ports['PROMETHEUS_API']}"
+    options = [f"--storage.tsdb.path={folder / 'tsdb'}", f"--web.listen-address={ports['PROMETHEUS_API']}"]
+    command = [_installed("prometheus"), f"--config.file={folder / 'prometheus.yaml'}", *options]
+    with started(command, f"{url}/-/ready", folder):
+        yield url
+
+
+def _installed(name: str) -> str:
+    path = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin")
+    assert path, f"{name} is not installed: run `make test-pipeline`"
+    return path
 
 
 def export(address: str, spans: Sequence[Any]) -> None:
