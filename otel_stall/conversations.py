@@ -78,6 +78,7 @@ class Lane:
     run_id: str = ""
     partial: bool = False
     last_end_ns: int = 0
+    used_ns: int = 0
     late: int = 0
     tokens: int | None = None
     stall_count: int = 0
@@ -132,6 +133,14 @@ def _go_on(later: Lane, earlier: Lane, bounds: BoundsConfig) -> None:
     later.declared = [*earlier.declared, *later.declared][-PENDING:]
     later.stall_count = max(later.stall_count, earlier.stall_count)
     later.late += earlier.late
+    if later.open is None:
+        # What was open goes on, so that its end will be told.
+        later.open, later.closed = earlier.open, earlier.closed or later.closed
+
+
+def _used(lane: Lane) -> int:
+    """Return when a lane was used last; one that an earlier release saved knows the end of its last span alone."""
+    return lane.used_ns or lane.last_end_ns
 
 
 @cache
@@ -164,9 +173,12 @@ class Lanes:
         return self._lanes.get(key)
 
     def use(self, key: LaneKey, now_ns: int = 0) -> Lane:
-        """Return the lane of a key, new where it was not known or idle for too long, as the one used last."""
+        """Return the lane of a key, new where it was not known or idle for too long, as the one used last.
+
+        `now_ns` is the time by the clock that idleness is measured with, the same at every call; 0 = nothing is idle.
+        """
         lane = self._lanes.get(key)
-        if lane is not None and lane.last_end_ns < self._limit(now_ns):
+        if lane is not None and _used(lane) < self._limit(now_ns):
             self._evict(key)
             lane = None
         if lane is None:
@@ -175,6 +187,7 @@ class Lanes:
                 self._evict(next(iter(self._lanes)))
         else:
             self._lanes.move_to_end(key)
+        lane.used_ns = max(lane.used_ns, now_ns)
         return lane
 
     def latest(self, conversation: str) -> str:
@@ -186,7 +199,7 @@ class Lanes:
         limit = self._limit(now_ns)
         while self._lanes:
             key, lane = next(iter(self._lanes.items()))
-            if lane.last_end_ns >= limit:
+            if _used(lane) >= limit:
                 return
             self._evict(key)
 
@@ -230,7 +243,8 @@ class Lanes:
     def snapshot(self) -> str:
         """Return all lanes as one JSON text."""
         lanes = [[*key, _plain(lane)] for key, lane in self._lanes.items()]
-        return json.dumps({"version": SNAPSHOT_VERSION, "lanes": lanes}, default=sorted)
+        content = {"version": SNAPSHOT_VERSION, "lanes": lanes, "evicted": self.evicted}
+        return json.dumps(content, default=sorted)
 
     def restore(self, snapshot: str) -> None:
         """Replace all lanes by those of a snapshot; raises SnapshotError and changes nothing where it cannot."""
@@ -240,11 +254,12 @@ class Lanes:
             if version > SNAPSHOT_VERSION:
                 raise SnapshotError(f"the snapshot is of version {version}, this release reads {SNAPSHOT_VERSION}")
             lanes = OrderedDict(((str(c), str(name)), _loaded(state)) for c, name, state in listed)
+            evicted = int(content.get("evicted", 0))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             if isinstance(error, SnapshotError):
                 raise
             raise SnapshotError(f"the snapshot cannot be read: {type(error).__name__}") from None
-        self._lanes = lanes
+        self._lanes, self.evicted = lanes, evicted
         while len(self._lanes) > self._bounds.conversations:
             self._lanes.popitem(last=False)
             self.evicted += 1

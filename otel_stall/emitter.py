@@ -124,6 +124,8 @@ class Emitter:
             self.metrics.failed()
 
     def _measured(self, judgement: Judgement) -> None:
+        for renamed in judgement.renamed:
+            self.metrics.renamed(renamed.old, renamed.new)
         for judged in judgement.judged:
             self.metrics.judged(judged, judgement.reading.task_class)
 

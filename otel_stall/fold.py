@@ -303,7 +303,7 @@ def _run_boundary(lane: Lane, boundary: RunBoundary) -> Verdict | None:
 
 def _host_milestone(lane: Lane, mark: HostMilestone, config: StallConfig) -> Verdict | None:
     ledger, c = lane.ledger, lane.counters
-    evidence = Evidence(mark.evidence) if mark.evidence in tuple(Evidence) else Evidence.OBSERVED
+    evidence = Evidence.told(mark.evidence)
     # What was only declared can still be verified under the same name.
     key = combine("milestone" if evidence.verified else "declared", mark.name)
     if key in ledger.milestones:

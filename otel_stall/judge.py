@@ -15,7 +15,7 @@ from otel_stall.calls import HostMark, Reading
 from otel_stall.conversations import Lane
 from otel_stall.dialects.doubles import Doubles
 from otel_stall.journal import Entry, LaneChange, LaneKey
-from otel_stall.lineage import Lineage, Opening, TraceState, Whose
+from otel_stall.lineage import Lineage, Opening, Renamed, TraceState
 from otel_stall.monitor import Monitor
 from otel_stall.status import Status, status_of
 from otel_stall.verdicts import Judged
@@ -31,15 +31,19 @@ _MARKS: Final = 128
 
 
 class Judgement(NamedTuple):
-    """What is to be said of one span: its reading, completed by what is around it, and the verdicts."""
+    """What is to be said of one span: its reading, completed by what is around it, and the verdicts.
+
+    `renamed` are the conversations whose id became known by it.
+    """
 
     reading: Reading
     judged: Sequence[Judged] = ()
+    renamed: Sequence[Renamed] = ()
 
 
 class Census(NamedTuple):
     """How many conversations are known, and how many of them are inside a stall; what fell out, came late or was
-    passed untouched so far.
+    passed untouched so far. `forgotten` counts open spans that fell out.
     """
 
     conversations: int = 0
@@ -47,6 +51,7 @@ class Census(NamedTuple):
     evictions: int = 0
     late_steps: int = 0
     skipped: int = 0
+    forgotten: int = 0
 
 
 class Changes(NamedTuple):
@@ -60,8 +65,8 @@ class Judge:
     """Leads readings through lineage, doubles and monitor, on any thread.
 
     No method waits longer than `wait_seconds` for another thread. The end of a span that comes at a bad
-    time is left out and counted in `skipped`. The agent's open span is told of each verdict. What the
-    monitor raises comes through.
+    time is left out and counted in `skipped`, as are a start and a milestone. The agent's open span is told
+    of each verdict. What the monitor raises comes through.
     """
 
     def __init__(self, monitor: Monitor, *, wait_seconds: float = 1.0) -> None:
@@ -81,6 +86,7 @@ class Judge:
         `named`: the span says at its start which agent it is.
         """
         if not self._acquire():
+            self.skipped += 1
             return ""
         try:
             conversation = self._lineage.opened(opening)
@@ -93,6 +99,7 @@ class Judge:
     def passed(self, trace_id: str, span_id: str, end_ns: int) -> None:
         """Take note of the end of a span in which there is nothing to read, as most spans of a host."""
         if not self._acquire():
+            self.skipped += 1
             return
         try:
             self._lineage.passed(trace_id, span_id, end_ns)
@@ -130,9 +137,11 @@ class Judge:
         The end of the span does not count it again.
         """
         if not self._acquire():
+            self.skipped += 1
             return Judgement(reading)
         try:
             if self._busy:
+                self.skipped += 1
                 return Judgement(reading)
             self._busy = True
             try:
@@ -157,7 +166,7 @@ class Judge:
             self._lock.release()
         known = {conversation for (conversation, _), _ in lanes}
         active = {conversation for (conversation, _), lane in lanes if lane.open is not None}
-        return Census(len(known), len(active), evicted, late, self.skipped)
+        return Census(len(known), len(active), evicted, late, self.skipped, self._lineage.evicted)
 
     def status(self, conversation: str = "", *, limit: int = 1) -> tuple[Status, ...] | None:
         """Return where the lanes of a conversation stand, or without one the `limit` lanes used last, newest first.
@@ -198,25 +207,27 @@ class Judge:
         (mark,) = reading.marks
         if not reading.span_id:
             return Judgement(reading, self.monitor.mark(reading, mark.conversation, "", ""))
-        whose = self._resolved(reading)
+        whose = self._lineage.resolve(reading)
+        renamed = self._rename()
         counted = self._marked.setdefault((reading.trace_id, reading.span_id), [])
         counted.append(mark)
         del counted[:-_MARKS]
         if len(self._marked) > self.monitor.config.bounds.open_spans:
             del self._marked[next(iter(self._marked))]
         if mark.conversation not in ("", whose.conversation):
-            return Judgement(reading, self.monitor.mark(reading, mark.conversation, "", ""))
+            return Judgement(reading, self.monitor.mark(reading, mark.conversation, "", ""), renamed)
         completed = _with_hints(reading, whose.hints)
         judged = self.monitor.mark(completed, whose.conversation, whose.lane, whose.agent)
         if judged and (agent := self._lineage.agent_above(completed)) is not None:
             agent.tell(judged)
-        return Judgement(completed, judged)
+        return Judgement(completed, judged, renamed)
 
-    def _resolved(self, reading: Reading) -> Whose:
-        whose = self._lineage.resolve(reading)
-        for renamed in self._lineage.renamed():
-            self.monitor.rename(renamed.old, renamed.new)
-        return whose
+    def _rename(self) -> list[Renamed]:
+        """Let what was counted go on under the ids that became known, and return them."""
+        renamed = self._lineage.renamed()
+        for one in renamed:
+            self.monitor.rename(one.old, one.new)
+        return renamed
 
     def _judge(self, reading: Reading) -> Judgement:
         if self._marked and (counted := self._marked.pop((reading.trace_id, reading.span_id), None)):
@@ -224,15 +235,14 @@ class Judge:
         ours = not reading.judged and (reading.record is not None or bool(reading.marks))
         admitted = self._doubles.admit(reading, self._lineage.ancestors(reading)) if ours else None
         whose = self._lineage.resolve(admitted) if admitted is not None else None
-        for renamed in self._lineage.renamed():
-            self.monitor.rename(renamed.old, renamed.new)
+        renamed = self._rename()
         if admitted is None or whose is None:
-            return Judgement(reading)
+            return Judgement(reading, renamed=renamed)
         completed = _with_hints(admitted, whose.hints)
         judged = self.monitor.observe(completed, whose.conversation, whose.lane, whose.agent)
         if judged and (agent := self._lineage.agent_above(completed)) is not None:
             agent.tell(judged)
-        return Judgement(completed, judged)
+        return Judgement(completed, judged, renamed)
 
     def _renew_lock(self) -> None:
         self._lock = threading.RLock()

@@ -38,6 +38,9 @@ class StallMetrics(Protocol):
     def judged(self, judged: Judged, task_class: str = "") -> None:
         """Record one verdict."""
 
+    def renamed(self, old: str, new: str) -> None:
+        """Take note that what was counted under a provisional conversation goes on under its real one."""
+
     def ran(self, seconds: float) -> None:
         """Record how long it took to judge a span that got a verdict."""
 
@@ -49,6 +52,9 @@ class NoOpStallMetrics:
     """Records nothing."""
 
     def judged(self, judged: Judged, task_class: str = "") -> None:
+        """Record nothing."""
+
+    def renamed(self, old: str, new: str) -> None:
         """Record nothing."""
 
     def ran(self, seconds: float) -> None:
@@ -97,6 +103,11 @@ class OTelStallMetrics:
                 self._durations.record(steps, {**whose, **_of(changed.stall)})
             elif changed.milestone is not None and changed.milestone.evidence.verified:
                 self._segments.record(changed.milestone.segment, whose)
+
+    def renamed(self, old: str, new: str) -> None:
+        """Let the tokens of a stall that were counted stay counted."""
+        for conversation, lane in [key for key in self._tokens if key[0] == old]:
+            self._tokens[new, lane] = self._tokens.pop((conversation, lane))
 
     def ran(self, seconds: float) -> None:
         """Record the time of one hook."""
@@ -189,6 +200,7 @@ def _observe(meter: Meter, take_census: TakeCensus) -> None:
         (names.METRIC_EVICTIONS, lambda census: census.evictions),
         (names.METRIC_LATE_STEPS, lambda census: census.late_steps),
         (names.METRIC_PROCESSOR_SKIPPED, lambda census: census.skipped),
+        (names.METRIC_PROCESSOR_FORGOTTEN, lambda census: census.forgotten),
     )
     for name, figure in gauges:
         meter.create_observable_gauge(name, [_callback(take, figure)], _UNITS[name], _MEANINGS[name])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from otel_stall.calls import HostMark, Reading, ToolCall
@@ -29,14 +29,17 @@ _EXPIRE_EVERY = 1_024
 class Monitor:
     """Folds readings into verdicts, conversation by conversation.
 
-    Not thread-safe: its owner holds one lock around it.
+    `clock` gives the time in ns by which lanes are idle: that of arrival for a live owner, so that no span with a
+    wrong time can make another's lane look old. Without one it is the time of the readings, for what is
+    analysed afterwards. Not thread-safe: its owner holds one lock around it.
     """
 
-    def __init__(self, config: StallConfig | None = None) -> None:
+    def __init__(self, config: StallConfig | None = None, *, clock: Callable[[], int] | None = None) -> None:
         self.config = config or StallConfig()
         self.lanes = Lanes(self.config.bounds)
         self.rulings = Rulings.of(self.config.milestones)
         self.late_steps = 0
+        self._time = clock
         self._seen = 0
 
     def observe(self, reading: Reading, conversation: str, lane: str, agent: str) -> Sequence[Judged]:
@@ -58,8 +61,9 @@ class Monitor:
         known = self.lanes.get((conversation, lane))
         if known is not None and _span_of(reading) in known.spans:
             return ()
-        self._expire(reading.end_ns)
-        state = self.lanes.use((conversation, lane), reading.end_ns)
+        now_ns = self._now(reading)
+        self._expire(now_ns)
+        state = self.lanes.use((conversation, lane), now_ns)
         _remember(state, reading)
         if self.lanes.journal is not None:
             self.lanes.journal.add((conversation, lane), Entry.of(reading, observed, agent))
@@ -71,7 +75,7 @@ class Monitor:
         Called in the order of time among the readings. A `lane` of "" is the one that the conversation used last.
         """
         lane = lane or self.lanes.latest(conversation) or MAIN
-        state = self.lanes.use((conversation, lane), reading.end_ns)
+        state = self.lanes.use((conversation, lane), self._now(reading))
         if self.lanes.journal is not None:
             self.lanes.journal.add((conversation, lane), Entry.of(reading, None, agent, mark=True))
         listed = [HostMilestone(mark.milestone, mark.evidence) for mark in reading.marks]
@@ -130,6 +134,7 @@ class Monitor:
     def restore(self, snapshot: str) -> None:
         """Go on where a snapshot ended; raises SnapshotError and changes nothing where it cannot be read."""
         self.lanes.restore(snapshot)
+        self.late_steps = sum(lane.late for _, lane in self.lanes)
 
     def _admit(self, state: Lane, reading: Reading, agent: str, *, step: bool) -> None:
         state.agent = agent or state.agent
@@ -141,6 +146,9 @@ class Monitor:
             state.late += late
             self.late_steps += late
         state.last_end_ns = max(state.last_end_ns, reading.end_ns)
+
+    def _now(self, reading: Reading) -> int:
+        return self._time() if self._time is not None else reading.end_ns
 
     def _expire(self, now_ns: int) -> None:
         self._seen += 1

@@ -69,7 +69,7 @@ class StallSpanProcessor(SpanProcessor):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.config = config if config is not None else StallConfig.from_environ(os.environ)
-        self.monitor = monitor if monitor is not None else Monitor(self.config)
+        self.monitor = monitor if monitor is not None else Monitor(self.config, clock=time.time_ns)
         self.closed = not self.config.enabled
         self._judge = Judge(self.monitor, wait_seconds=self.config.hook_seconds or _WAIT_SECONDS)
         self._emitter = Emitter(self.config, self._census, Providers(logger_provider, meter_provider), clock=clock)
@@ -214,6 +214,8 @@ class StallSpanProcessor(SpanProcessor):
             return False
         (judgement,) = self._judge.ended([self._read(span, said)])
         if not judgement.judged:
+            if judgement.renamed:
+                self._emitter.recorded(judgement)
             return False
         if self._touches:
             attributes, events = self._emitter.on_span(judgement)
@@ -230,7 +232,8 @@ class StallSpanProcessor(SpanProcessor):
             alone = Reading("", "", "", "", start_ns=0, end_ns=mark.time_ns)
             judgement = self._judge.marked(at_mark(alone, mark)) if mark.conversation else Judgement(alone)
         else:
-            reading = replace(self._read(span, self._without_stamps(span)), end_ns=mark.time_ns)
+            # An open span ends now, if ever: a mark beyond that has a time of another clock.
+            reading = replace(self._read(span, self._without_stamps(span)), end_ns=time.time_ns())
             judgement = self._judge.marked(at_mark(reading, mark))
             events = self._emitter.on_span(judgement).events if self._touches else []
             if events and not sdk.annotate(span, {}, events):

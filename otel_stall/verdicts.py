@@ -80,6 +80,11 @@ class Evidence(StrEnum):
     IRREVERSIBLE = "irreversible"
     DECLARED = "declared"
 
+    @classmethod
+    def told(cls, text: str) -> Evidence:
+        """Return what a host's word means: nothing is `observed`, a word that is none of these only `declared`."""
+        return cls(text) if text in tuple(cls) else cls.DECLARED if text else cls.OBSERVED
+
     @property
     def verified(self) -> bool:
         """Whether the milestone counts: a declared one is recorded only."""

@@ -74,7 +74,7 @@ def metrics(meters: Meters, census: Census = Census(), values: int = 100) -> Sta
 
 def test_a_run_that_stalls(meters: Meters) -> None:
     """Steps, the stall's start, its steps, tokens and length, and the segment: each is counted where it happens."""
-    recorded = metrics(meters, Census(conversations=3, active=1, evictions=2, late_steps=4, skipped=5))
+    recorded = metrics(meters, Census(conversations=3, active=1, evictions=2, late_steps=4, skipped=5, forgotten=6))
     more = replace(STALL, last_step=6, tokens=150, levels=((Level.NOTICE, 5), (Level.REPLAN, 6)))
     over = replace(more, ended=EndReason.MILESTONE, tokens=170)
     reached = Milestone(7, "tests", Evidence.OBSERVED, 7)
@@ -114,6 +114,7 @@ def test_a_run_that_stalls(meters: Meters) -> None:
             ("stall.processor.duration", {}, 0.25),
             ("stall.processor.errors", {}, 1),
             ("stall.processor.skipped", {}, 5),
+            ("stall.processor.forgotten", {}, 6),
         ],
         key=repr,
     )

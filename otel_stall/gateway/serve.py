@@ -7,7 +7,9 @@ import ipaddress
 import logging
 import signal
 import sqlite3
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -63,7 +65,7 @@ def assembled(config: GatewayConfig, rules: StallConfig, forwarder: Forwarder) -
     Raises ConfigError where the file cannot be used.
     """
     provider = create_provider(forwarder, config.metrics_seconds)
-    judge = Judge(Monitor(rules), wait_seconds=_JUDGE_SECONDS)
+    judge = Judge(Monitor(rules, clock=time.time_ns), wait_seconds=_JUDGE_SECONDS)
     emitter = Emitter(rules, judge.census, Providers(meter=provider))
     annotates = config.mode == "inline" and rules.mode == "annotate"
     annotator = Annotator(judge, emitter, limit=config.limits.remembered_spans, annotates=annotates)
@@ -136,7 +138,8 @@ async def _serve(config: GatewayConfig, rules: StallConfig, say: Callable[[str],
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopped.set)
+        with suppress(NotImplementedError):  # Windows: Ctrl-C interrupts the loop itself
+            loop.add_signal_handler(number, stopped.set)
     service = Service(config, rules)
     try:
         addresses = await service.start()
