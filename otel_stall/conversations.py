@@ -23,10 +23,14 @@ from otel_stall.verdicts import Changed, Declaration, EndReason, Milestone, Stal
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["SNAPSHOT_VERSION", "Asked", "Corroboration", "Lane", "LaneKey", "Lanes", "Turn"]
+__all__ = ["SNAPSHOT_VERSION", "UNTOLD", "Asked", "Corroboration", "Lane", "LaneKey", "Lanes", "Turn"]
 
 SNAPSHOT_VERSION = 1
 """Written into every snapshot; a newer one is refused."""
+
+
+UNTOLD = 32
+"""Changes that wait for a lane's next verdict to be told; older ones never are."""
 
 
 @dataclass(slots=True)
@@ -165,6 +169,7 @@ def _stall_on(later: Lane, earlier: Lane) -> None:
         later.open = replace(earlier.open, stall=_begun_before(earlier.open.stall, later.counters.step))
     else:
         later.untold += close_stall(earlier.open, EndReason.RENAMED, earlier.counters.step)[1]
+        later.untold = later.untold[-UNTOLD:]
 
 
 def _counted_on(stall: Stall, count: int) -> Stall:
