@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([*command, "-keyout", "key.pem", "-out", "cert.pem"], cwd=made, check=True, capture_output=True)
     (made / "ca.pem").write_bytes((made / "cert.pem").read_bytes())
     (made / "token").write_text("for-otel-stall", encoding="utf-8")
-    (made / "annotated.token").write_text("for-the-collector", encoding="utf-8")
+    (made / "annotated-token").write_text("for-the-collector", encoding="utf-8")
     return made
 
 
@@ -46,7 +46,7 @@ def _settings(folder: Path, ports: Ports, **changed: str) -> Path:
 
 def _environ(folder: Path) -> dict[str, str]:
     files = {"CERT_FILE": "cert.pem", "KEY_FILE": "key.pem", "CA_FILE": "ca.pem"}
-    files |= {"STALL_TOKEN_FILE": "token", "ANNOTATED_TOKEN_FILE": "annotated.token"}
+    files |= {"STALL_TOKEN_FILE": "token", "ANNOTATED_TOKEN_FILE": "annotated-token"}
     return {name: str(folder / file) for name, file in files.items()}
 
 
@@ -83,7 +83,7 @@ def test_its_receiver_takes_spans_from_otel_stall_alone(folder: Path, tmp_path: 
         grpc_downstream(kept.send) as ports["BACKEND"],
         collector("inline.yaml", tmp_path, ports, over="secured/collector.yaml", **_environ(folder)),
     ):
-        for token, code in (("token", Code.UNAVAILABLE), ("annotated.token", Code.OK)):
+        for token, code in (("token", Code.UNAVAILABLE), ("annotated-token", Code.OK)):
             settings = {"url": f"grpcs://{ports['ADDED_GRPC']}", "ca_file": folder / "ca.pem"}
             to = create_forwarder(ForwardConfig.model_validate({**settings, "token_file": folder / token}))
             assert to.send(request).code == code
