@@ -10,7 +10,6 @@ from opentelemetry.sdk.trace import SpanLimits, TracerProvider
 import otel_stall
 from otel_stall import StallConfig, StallSpanProcessor
 from otel_stall.conversations import Lanes
-from otel_stall.dialects import Doubles
 from otel_stall.monitor import Monitor
 from otel_stall.testing import RecordedProvider, tool_reading
 
@@ -71,17 +70,6 @@ def test_counts_survive_a_snapshot() -> None:
     restored = Monitor()
     restored.restore(monitor.snapshot())
     assert restored.late_steps == monitor.late_steps == 1
-
-
-def test_the_memory_of_doubles_holds_no_text_of_an_error() -> None:
-    """Some emitters put the whole error where its class belongs: that is not remembered, a class's name is."""
-    doubles = Doubles()
-    reading = tool_reading("read", {"a": 1}, "x")
-    assert reading.record is not None
-    for number, told in enumerate(("ValueError", "the secret of line 3")):
-        record = replace(reading.record, error_type=told)  # type: ignore[arg-type]
-        doubles.admit(replace(reading, span_id=f"{number:016x}", record=record))
-    assert sorted(sight.error_type for sight in doubles._spans.values()) == ["", "ValueError"]
 
 
 def test_open_spans_that_fall_out_are_counted() -> None:
