@@ -213,6 +213,9 @@ class Lanes:
     def __iter__(self) -> Iterator[tuple[LaneKey, Lane]]:
         return iter(self._lanes.items())
 
+    def __reversed__(self) -> Iterator[tuple[LaneKey, Lane]]:
+        return iter(reversed(self._lanes.items()))
+
     def get(self, key: LaneKey) -> Lane | None:
         """Return a lane without counting it as used, None where it is not known."""
         return self._lanes.get(key)

@@ -18,7 +18,7 @@ from otel_stall.gains import reason_of
 from otel_stall.learning import learn
 from otel_stall.ledger import Ledger
 from otel_stall.loops import InputSide, LoopRun, extend_loop, go_round, observe_inputs
-from otel_stall.milestones import PENDING, REACHED, confirmed, declared_milestone, milestone_of
+from otel_stall.milestones import PENDING, confirmed, declared_milestone, kept, milestone_of
 from otel_stall.observations import (
     Compaction,
     GhostCall,
@@ -48,9 +48,8 @@ def fold(lane: Lane, observation: Observation, config: StallConfig) -> Verdict |
     approval. Other observations have one only where a stall or a milestone changed.
     """
     verdict = _folded(lane, observation, config)
-    if verdict is not None and verdict.changes:
-        reached = [changed.milestone for changed in verdict.changes if changed.milestone is not None]
-        lane.reached = [*lane.reached, *reached][-REACHED:]
+    if verdict is not None and (verdict.changes or lane.reached):
+        lane.reached = kept(lane.reached, observation, verdict)
     return verdict
 
 
@@ -149,6 +148,7 @@ def _entry(step: Step, facts: Facts, reason: Reason, lane: Lane, *, again: bool)
         waits=reason is Reason.WAITING or step.effect.value == "wait" or bool(step.hints.wait_on),
         reacquired=again,
         tokens=lane.tokens,
+        effect=step.effect,
     )
 
 

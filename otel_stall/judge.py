@@ -17,8 +17,9 @@ from otel_stall.clocks import AHEAD_NS, arrived
 from otel_stall.conversations import Lane
 from otel_stall.dialects.doubles import Doubles
 from otel_stall.journal import Entry, LaneChange, LaneKey
-from otel_stall.lineage import Lineage, Opening, TraceState
+from otel_stall.lineage import Lineage, Opening, TraceState, Whose
 from otel_stall.monitor import Monitor
+from otel_stall.silence import Pace, Silence
 from otel_stall.status import Status, status_of
 from otel_stall.verdicts import Judged
 
@@ -75,6 +76,7 @@ class Judge:
         self._wait = wait_seconds
         self._lineage = Lineage(monitor.config.bounds.open_spans)
         self._doubles = Doubles()
+        self._pace = Pace(monitor.config.pressure)
         self._marked: dict[tuple[str, str], list[HostMark]] = {}
         self._busy = False
         self._lock = threading.RLock()
@@ -188,6 +190,40 @@ class Judge:
         finally:
             self._lock.release()
 
+    def standing(self, conversation: str, *, lane: str = "", agent: str = "") -> Status | None:
+        """Return where one lane of a conversation stands: that of this name or agent, or the one used last.
+
+        None where there is none, or another thread was in the way for too long.
+        """
+        if not self._acquire():
+            return None
+        try:
+            return self.monitor.standing(conversation, lane=lane, agent=agent)
+        finally:
+            self._lock.release()
+
+    def whose(self, reading: Reading) -> Whose | None:
+        """Return whose a span is that is still open; None where another thread was in the way for too long."""
+        if not self._acquire():
+            return None
+        try:
+            whose = self._lineage.resolve(reading)
+            self._rename()
+            return whose
+        finally:
+            self._lock.release()
+
+    def late(self, now_ns: int) -> tuple[Silence, ...]:
+        """Return the tool calls and agents that are open and late; () where another thread was in the way."""
+        if not self._acquire():
+            return ()
+        try:
+            config = self.monitor.config.pressure
+            least = int(min(config.hung_seconds, config.silent_seconds) * 1e9)
+            return self._pace.late(self._lineage.running(now_ns - least), now_ns)
+        finally:
+            self._lock.release()
+
     def changed(self) -> Changes | None:
         """Return what changed since this was last asked, to be saved; None where another thread was in the way.
 
@@ -243,6 +279,7 @@ class Judge:
         if admitted is None or whose is None:
             return Judgement(reading)
         completed = _with_hints(admitted, whose.hints)
+        self._pace.saw(completed, whose.conversation, whose.lane)
         judged = self.monitor.observe(completed, whose.conversation, whose.lane, whose.agent)
         if judged and (agent := self._lineage.agent_above(completed)) is not None:
             agent.tell(judged)

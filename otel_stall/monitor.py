@@ -16,7 +16,7 @@ from otel_stall.rulings import Rulings
 from otel_stall.status import Status, status_of
 from otel_stall.steps import observation
 from otel_stall.turns import with_boundaries
-from otel_stall.verdicts import Judged
+from otel_stall.verdicts import Judged, Verdict
 
 __all__ = ["MAIN", "Monitor", "at_mark"]
 
@@ -89,6 +89,7 @@ class Monitor:
             verdict = fold(state, one, self.config)
             if verdict is None:
                 continue
+            _trace_milestones(state, verdict, reading.trace_id)
             judged.append(
                 Judged(
                     conversation=key[0],
@@ -116,6 +117,13 @@ class Monitor:
     def status(self, conversation: str) -> tuple[Status, ...]:
         """Return where the lanes of a conversation stand, the one used last at the end; () where it is not known."""
         return tuple(status_of(key, lane) for key, lane in self.lanes if key[0] == conversation)
+
+    def standing(self, conversation: str, *, lane: str = "", agent: str = "") -> Status | None:
+        """Return where the lane of this name or agent stands, the one used last; None where there is none."""
+        for key, state in reversed(self.lanes):
+            if key[0] == conversation and (not lane or key[1] == lane) and (not agent or state.agent == agent):
+                return status_of(key, state)
+        return None
 
     def replay(self, key: LaneKey, lane: Lane, entries: Iterable[Entry]) -> None:
         """Take in a saved lane and fold what was told to it since; called before the first reading."""
@@ -174,6 +182,13 @@ def _observations(reading: Reading, observed: Observation | None, conversation: 
             yield HostMilestone(mark.milestone, mark.evidence)
     if observed is not None:
         yield observed
+
+
+def _trace_milestones(state: Lane, verdict: Verdict, trace_id: str) -> None:
+    """Say of the milestones that were just reached in which trace that was, which the fold does not know."""
+    new = sum(changed.milestone is not None for changed in verdict.changes)
+    if new:
+        state.reached[-new:] = [replace(one, trace_id=trace_id) for one in state.reached[-new:]]
 
 
 def _span_of(reading: Reading) -> str:

@@ -129,7 +129,9 @@ class Milestone:
     """One milestone: its step, name and evidence, and the length of the segment it closes.
 
     `confirms` are the declared ones that this one verifies. `confirmed_at` is, of a declared one, the step at
-    which that happened; only a report knows it, for it looks back.
+    which that happened; only a report knows it, for it looks back. The rest is known of those that a lane keeps:
+    `fingerprint` is that of the outcome that reached it, `check` the identity of the check, `lost_at` the step at
+    which that check was red again.
     """
 
     step: int
@@ -138,6 +140,15 @@ class Milestone:
     segment: int
     confirms: tuple[Declaration, ...] = ()
     confirmed_at: int | None = None
+    fingerprint: int | None = None
+    trace_id: str = ""
+    check: int | None = None
+    lost_at: int | None = None
+
+    @property
+    def stands(self) -> bool:
+        """Whether it is verified and its check has not failed since."""
+        return self.evidence.verified and self.lost_at is None
 
 
 @dataclass(frozen=True, slots=True)
