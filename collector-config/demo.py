@@ -35,7 +35,12 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, help="End after so many seconds; by default on Ctrl-C.")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with tempfile.TemporaryDirectory(prefix="otel-stall-demo-") as folder, ExitStack() as stack:
+    # Ctrl-C at any time takes down what runs.
+    with (
+        suppress(KeyboardInterrupt),
+        tempfile.TemporaryDirectory(prefix="otel-stall-demo-") as folder,
+        ExitStack() as stack,
+    ):
         ports = addresses()
         stack.enter_context(chain(Path(folder), ports))
         run_agent(ports["OTLP_GRPC"])
@@ -43,8 +48,7 @@ def main() -> int:
         print_found(found, ports)
         if not found:
             return 1
-        with suppress(KeyboardInterrupt):
-            time.sleep(options.seconds if options.seconds is not None else 3_600 * 24)
+        time.sleep(options.seconds if options.seconds is not None else 3_600 * 24)
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -78,3 +79,30 @@ def test_the_queue_before_the_gateway_outlives_the_collector(end: signal.Signals
             eventually(lambda: len(_arrived(kept)) >= len(spans))
     assert _arrived(kept) == _ids(spans)
     assert _judged(kept, spans) == 12
+
+
+def test_a_shard_that_is_away_holds_up_its_own_conversations_alone(tmp_path: Path) -> None:
+    """The other shards' spans arrive, judged; its own wait for it. Every span arrives once."""
+    ports, kept = Ports(), Kept()
+    conversations = [run(f"c-{number}", steps=12) for number in range(24)]
+    spans = [span for conversation in conversations for span in conversation]
+
+    def whole() -> int:
+        arrived = set(_arrived(kept))
+        return sum(arrived.issuperset(_ids(conversation)) for conversation in conversations)
+
+    with grpc_downstream(kept.send) as to, ExitStack() as stack:
+        options = ["--mode", "inline", "--forward", f"grpc://{to}"]
+        for name in ("SHARD_1", "SHARD_3"):
+            stack.enter_context(process(*options, "--grpc", ports[name]))
+        stack.enter_context(collector("two-tier/tier1.yaml", tmp_path, ports))
+        for at in range(0, 13, 4):  # requests with spans of every conversation
+            export(ports["OTLP_GRPC"], [span for one in conversations for span in one[at : at + 4]])
+        first = eventually(lambda: whole() if whole() >= 3 else 0)
+        time.sleep(3)
+        assert _arrived(kept) == sorted(set(_arrived(kept)))
+        assert 3 <= first <= whole() < len(conversations)
+        stack.enter_context(process(*options, "--grpc", ports["SHARD_2"]))
+        eventually(lambda: whole() == len(conversations))
+    assert _arrived(kept) == _ids(spans)
+    assert _judged(kept, spans) == 12 * len(conversations)
