@@ -32,8 +32,8 @@ test-vendors: .venv-vendors/.installed
 	.venv-vendors/bin/python -m pytest -q tests/vendors/test_*.py
 
 test-pipeline: .venv/.dev parts
-	@command -v promtool >/dev/null || \
-		{ $(AS_ROOT) apt-get update -q && $(AS_ROOT) apt-get install -y -q --no-install-recommends prometheus; }
+	@command -v promtool >/dev/null && PATH=$$PATH:/usr/sbin command -v haproxy >/dev/null || \
+		{ $(AS_ROOT) apt-get update -q && $(AS_ROOT) apt-get install -y -q --no-install-recommends prometheus haproxy; }
 	@$(PARTS) && export OTEL_STALL_PARTS_BIN && $(BIN)/python -m pytest -q tests/pipeline/test_*.py
 
 # The collector and Jaeger, built from Go modules once and kept in a cache; without Go it says how else to get them.

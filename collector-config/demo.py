@@ -26,6 +26,7 @@ from urllib.parse import urlencode
 HERE: Final = Path(__file__).parent
 WAIT_SECONDS: Final = 60.0
 CONVERSATION: Final = "pipeline-demo"
+SERVICE: Final = "demo-agent"
 
 
 def main() -> int:
@@ -34,16 +35,20 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, help="End after so many seconds; by default on Ctrl-C.")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with tempfile.TemporaryDirectory(prefix="otel-stall-demo-") as folder, ExitStack() as stack:
+    # Ctrl-C at any time takes down what runs.
+    with (
+        suppress(KeyboardInterrupt),
+        tempfile.TemporaryDirectory(prefix="otel-stall-demo-") as folder,
+        ExitStack() as stack,
+    ):
         ports = addresses()
         stack.enter_context(chain(Path(folder), ports))
         run_agent(ports["OTLP_GRPC"])
-        found = wait_for_stall(f"http://{ports['JAEGER_UI']}")
+        found = wait_for_stall(ports["JAEGER_GRPC"])
         print_found(found, ports)
         if not found:
             return 1
-        with suppress(KeyboardInterrupt):
-            time.sleep(options.seconds if options.seconds is not None else 3_600 * 24)
+        time.sleep(options.seconds if options.seconds is not None else 3_600 * 24)
     return 0
 
 
@@ -59,6 +64,7 @@ def addresses() -> dict[str, str]:
 def free_address(port: int) -> str:
     """Return a loopback address with that port, or with another where it is taken."""
     with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections of a run before do not hold it
         try:
             probe.bind(("127.0.0.1", port))
         except OSError:
@@ -135,7 +141,7 @@ def run_agent(address: str) -> None:
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
     print("an agent works, and gets stuck", flush=True)
-    provider = TracerProvider(resource=Resource.create({"service.name": "demo-agent"}))
+    provider = TracerProvider(resource=Resource.create({"service.name": SERVICE}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=address, insecure=True)))
     tracer = provider.get_tracer("demo.agent")
     whose = {"gen_ai.conversation.id": CONVERSATION, "gen_ai.agent.name": "coder"}
@@ -156,44 +162,57 @@ def run_agent(address: str) -> None:
     provider.shutdown()
 
 
-def wait_for_stall(api: str) -> list[dict[str, Any]]:
+def wait_for_stall(address: str) -> list[Any]:
     """Return the traces that Jaeger finds by `stall.detected=true`, once there are any."""
-    query = {"service": "demo-agent", "tags": json.dumps({"stall.detected": "true"}), "limit": "20"}
+    import grpc
+    from jaeger_api import find_traces
+
     until = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < until:
-        with (
-            suppress(urllib.error.URLError, OSError),
-            urllib.request.urlopen(f"{api}/api/traces?{urlencode(query)}", timeout=5) as answer,
-        ):
-            if found := json.load(answer)["data"]:
-                return list(found)
+        with suppress(grpc.RpcError):
+            if found := find_traces(address, SERVICE, {"stall.detected": "true"}):
+                return found
         time.sleep(0.5)
     return []
 
 
-def print_found(traces: list[dict[str, Any]], ports: dict[str, str]) -> None:
-    """Print what was found in Jaeger, and where to look."""
+def print_found(traces: list[Any], ports: dict[str, str]) -> None:
+    """Print what was found in Jaeger, where the conversation stands, and where to look."""
     if not traces:
         print("the stall did not arrive in Jaeger")
         return
-    spans = [span for trace in traces for span in trace["spans"]]
-    tags = [{tag["key"]: tag["value"] for tag in span["tags"]} for span in spans]
-    marked = sorted((one for one in tags if one.get("stall.detected")), key=lambda one: one["stall.step"])
-    last = marked[-1]
-    query = urlencode({"service": "demo-agent", "tags": json.dumps({"stall.detected": "true"})})
-    search = f"search?{query}" if has_pages(f"http://{ports['JAEGER_UI']}/search") else f"api/traces?{query}"
+    spans = [span for trace in traces for group in trace.resource_spans for s in group.scope_spans for span in s.spans]
+    said = [{pair.key: pair.value for pair in span.attributes} for span in spans]
+    marked = [one for one in said if "stall.detected" in one and one["stall.detected"].bool_value]
+    last = max(marked, key=lambda one: one["stall.step"].int_value)
+    admin = f"http://{ports['ADMIN']}"
     print(
         f"""
 Jaeger has the trace: {len(marked)} of its {len(spans)} spans lie inside a stall,
-  {last["stall.kind"]} from step {last["stall.first_step"]}, at {last["stall.level"]} by step {last["stall.step"]}.
+  {last["stall.kind"].string_value} from step {last["stall.first_step"].int_value}, \
+at {last["stall.level"].string_value} by step {last["stall.step"].int_value}.
 
+otel-stall says of the conversation:
+""",
+        flush=True,
+    )
+    subprocess.run([sys.executable, "-m", "otel_stall", "status", CONVERSATION, "--admin", admin], check=False)
+    print(
+        f"""
 Look at
-  http://{ports["JAEGER_UI"]}/{search}
-  otel-stall status {CONVERSATION} --admin http://{ports["ADMIN"]}
+  {page_of(spans[0].trace_id.hex(), ports["JAEGER_UI"])}
+  otel-stall status {CONVERSATION} --admin {admin}
 or send your own spans to {ports["OTLP_GRPC"]} (OTLP/gRPC) or http://{ports["OTLP_HTTP"]} (OTLP/HTTP).
 """,
         flush=True,
     )
+
+
+def page_of(trace_id: str, jaeger: str) -> str:
+    """Return Jaeger's search for stalls; the trace from its API, where it was built without its pages."""
+    query = urlencode({"service": SERVICE, "tags": json.dumps({"stall.detected": "true"})})
+    search = f"http://{jaeger}/search?{query}"
+    return search if has_pages(search) else f"http://{jaeger}/api/v3/traces/{trace_id}"
 
 
 if __name__ == "__main__":

@@ -123,7 +123,7 @@ EVENT_ESCALATED: Final = _register(
 )
 EVENT_ENDED: Final = _register("stall.ended", "INFO", "event", "A stall closed; `stall.end.reason` says by what.")
 EVENT_MILESTONE: Final = _register(
-    "stall.milestone_reached", "INFO", "event", "A verified milestone; carries the segment's length."
+    "stall.milestone_reached", "INFO", "event", "A milestone; carries its evidence, and the segment's length."
 )
 EVENT_COMPACTED: Final = _register(
     "stall.context_compacted", "DEBUG", "event", "The context was compacted; a new epoch begins."
@@ -138,7 +138,10 @@ EVENT_SILENT: Final = _register(
     "stall.silent", "WARN", "event", "A tool call has not ended, or an agent made no step, for longer than usual."
 )
 END_REASON: Final = _register(
-    "stall.end.reason", "string", "both", "Why a stall ended: gain, milestone, user_turn, run_boundary or abandoned."
+    "stall.end.reason",
+    "string",
+    "both",
+    "Why a stall ended: gain, milestone, user_turn, run_boundary, renamed or abandoned.",
 )
 KEPT_MILESTONES: Final = _register(
     "stall.kept.milestones", "string[]", "both", "On stall.abandoned: what was reached and stands, each with its step."
@@ -162,7 +165,7 @@ MILESTONE_DECLARED: Final = _register(
     "both",
     "On stall.milestone_reached: declared milestones that this one verifies.",
 )
-SEGMENT_LENGTH: Final = _register("stall.segment.length", "int", "both", "Steps between two verified milestones.")
+SEGMENT_LENGTH: Final = _register("stall.segment.length", "int", "both", "Steps since the last verified milestone.")
 
 # Metrics. Agent and task class are attributes of most of them, capped in number; a conversation never is.
 METRIC_STEPS: Final = _register("stall.steps", "counter, {step}", "metric", "Steps, by gain type.")
@@ -192,7 +195,13 @@ METRIC_PROCESSOR_ERRORS: Final = _register(
     "stall.processor.errors", "counter, {error}", "metric", "Internal errors; each left one span untouched."
 )
 METRIC_PROCESSOR_SKIPPED: Final = _register(
-    "stall.processor.skipped", "counter, {span}", "metric", "Spans passed untouched to keep the host from waiting."
+    "stall.processor.skipped",
+    "counter, {span}",
+    "metric",
+    "Spans passed untouched, starts and milestones passed over, to keep the host from waiting.",
+)
+METRIC_PROCESSOR_FORGOTTEN: Final = _register(
+    "stall.processor.forgotten", "counter, {span}", "metric", "Open spans that fell out of memory before they ended."
 )
 METRIC_EVICTIONS: Final = _register(
     "stall.evictions", "counter, {conversation}", "metric", "Lanes of conversations that fell out of memory."

@@ -95,6 +95,10 @@ def analyze(
     from otel_stall.readers import Problems
 
     _check(output, paths)
+    if steps and form != "json":
+        raise click.UsageError("--steps goes with --format json")
+    if credit and form == "otlp":
+        raise click.UsageError("--credit goes with text and json")
     problems = Problems()
     config = _config(config_path, baseline)
     with _repeatable(paths, form) as stdin, _opened(output) as out:
@@ -202,6 +206,15 @@ def _opened(output: Path | None) -> Iterator[TextIO]:
         raise click.FileError(str(output), error.strerror or "cannot be written") from None
     with stream:
         yield stream
+
+
+def _creatable(path: Path) -> None:
+    """Raise an error for a person where no file can be made at that path."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("a", encoding="utf-8").close()
+    except OSError as error:
+        raise click.FileError(str(path), error.strerror or "cannot be written") from None
 
 
 def _check(output: Path | None, paths: Sequence[str]) -> None:
@@ -342,6 +355,9 @@ def demo(fast: bool, output: Path, svg: Path | None) -> int:
     """Watch an agent stall and recover: the processor live, then the analysis of the trace it left."""
     from otel_stall.demo import run
 
+    for path in (output, svg):
+        if path is not None:
+            _creatable(path)
     return run(output, pause=0.0 if fast or not sys.stdout.isatty() else 0.12, picture=svg)
 
 

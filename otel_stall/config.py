@@ -16,7 +16,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from otel_stall.baseline import Baseline
 from otel_stall.errors import ConfigError
 from otel_stall.patterns import command_problem, tool_problem
-from otel_stall.settings import Settings, from_environ, loaded_file, merged, validated
+from otel_stall.settings import Settings, from_environ, loaded_file, merged, validated, warn_of_unknown
 
 __all__ = [
     "BoundsConfig",
@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 _GATEWAY: Final = "gateway"
+_NO_SETTINGS: Final = ("OTEL_STALL_CONFIG", "OTEL_STALL_GATEWAY_", "OTEL_STALL_PARTS", "OTEL_STALL_REGENERATE")
 
 Steps = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -284,6 +285,7 @@ class StallConfig(Settings):
         `OTEL_STALL_DETECTION_DRY_NOTICE=8` sets `detection.dry_notice`, `OTEL_STALL_CONFIG` names a file,
         whose values go before those of single variables, as `options` go before all.
         """
+        warn_of_unknown(cls, environ, "OTEL_STALL_", _NO_SETTINGS)
         if path := environ.get("OTEL_STALL_CONFIG"):
             return cls.load(path, environ, options)
         return cls.create(merged(from_environ(cls, environ), options or {}))

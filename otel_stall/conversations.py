@@ -17,16 +17,20 @@ from otel_stall.ledger import Ledger
 from otel_stall.loops import InputSide, LoopRun
 from otel_stall.milestones import PENDING, REACHED
 from otel_stall.scenes import Entry
-from otel_stall.stalls import ClosedStall, OpenStall
-from otel_stall.verdicts import Declaration, Milestone
+from otel_stall.stalls import ClosedStall, OpenStall, close_stall
+from otel_stall.verdicts import Changed, Declaration, EndReason, Milestone, Stall
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["SNAPSHOT_VERSION", "Asked", "Corroboration", "Lane", "LaneKey", "Lanes", "Turn"]
+__all__ = ["SNAPSHOT_VERSION", "UNTOLD", "Asked", "Corroboration", "Lane", "LaneKey", "Lanes", "Turn"]
 
 SNAPSHOT_VERSION = 1
 """Written into every snapshot; a newer one is refused."""
+
+
+UNTOLD = 32
+"""Changes that wait for a lane's next verdict to be told; older ones never are."""
 
 
 @dataclass(slots=True)
@@ -78,6 +82,7 @@ class Lane:
     run_id: str = ""
     partial: bool = False
     last_end_ns: int = 0
+    used_ns: int = 0
     late: int = 0
     tokens: int | None = None
     stall_count: int = 0
@@ -95,6 +100,7 @@ class Lane:
     host: Corroboration = field(default_factory=Corroboration)
     declared: list[Declaration] = field(default_factory=list)
     reached: list[Milestone] = field(default_factory=list)
+    untold: list[Changed] = field(default_factory=list)
 
     def dump(self) -> str:
         """Return the lane as JSON: equal lanes give equal texts, and `load` gives back an equal lane."""
@@ -130,8 +136,56 @@ def _go_on(later: Lane, earlier: Lane, bounds: BoundsConfig) -> None:
     )
     later.reached = [*earlier.reached, *later.reached][-REACHED:]
     later.declared = [*earlier.declared, *later.declared][-PENDING:]
-    later.stall_count = max(later.stall_count, earlier.stall_count)
     later.late += earlier.late
+    later.untold = [*earlier.untold, *later.untold]
+    _spend_on(later, earlier.tokens)
+    _stall_on(later, earlier)
+
+
+def _spend_on(later: Lane, spent: int | None) -> None:
+    """Count the tokens of a lane from those on that were spent before it."""
+    if not spent:
+        return
+    later.tokens = spent + (later.tokens or 0)
+    later.recent = [
+        replace(entry, tokens=entry.tokens + spent) if entry.tokens is not None else entry for entry in later.recent
+    ]
+    if later.open is not None:
+        later.open = replace(later.open, tokens_before=(later.open.tokens_before or 0) + spent)
+    if later.closed is not None:
+        later.closed = replace(later.closed, tokens_before=(later.closed.tokens_before or 0) + spent)
+
+
+def _stall_on(later: Lane, earlier: Lane) -> None:
+    """Let the stall that was open go on, or where the later lane has one of its own tell that it ended."""
+    if later.open is not None:
+        later.open = replace(later.open, stall=_counted_on(later.open.stall, earlier.stall_count))
+    if later.closed is not None:
+        later.closed = replace(later.closed, stall=_counted_on(later.closed.stall, earlier.stall_count))
+    later.stall_count += earlier.stall_count
+    if earlier.open is None:
+        return
+    if later.open is None:
+        later.open = replace(earlier.open, stall=_begun_before(earlier.open.stall, later.counters.step))
+    else:
+        later.untold += close_stall(earlier.open, EndReason.RENAMED, earlier.counters.step)[1]
+        later.untold = later.untold[-UNTOLD:]
+
+
+def _counted_on(stall: Stall, count: int) -> Stall:
+    return replace(stall, number=stall.number + count)
+
+
+def _begun_before(stall: Stall, step: int) -> Stall:
+    """Return a stall in the numbers of a lane that begins inside it and now stands at that step."""
+    return replace(
+        stall, first_step=1, detected_step=1, last_step=max(step, 1), levels=tuple((one, 1) for one, _ in stall.levels)
+    )
+
+
+def _used(lane: Lane) -> int:
+    """Return when a lane was used last; one that an earlier release saved knows the end of its last span alone."""
+    return lane.used_ns or lane.last_end_ns
 
 
 @cache
@@ -167,9 +221,12 @@ class Lanes:
         return self._lanes.get(key)
 
     def use(self, key: LaneKey, now_ns: int = 0) -> Lane:
-        """Return the lane of a key, new where it was not known or idle for too long, as the one used last."""
+        """Return the lane of a key, new where it was not known or idle for too long, as the one used last.
+
+        `now_ns` is the time by the clock that idleness is measured with, the same at every call; 0 = nothing is idle.
+        """
         lane = self._lanes.get(key)
-        if lane is not None and lane.last_end_ns < self._limit(now_ns):
+        if lane is not None and _used(lane) < self._limit(now_ns):
             self._evict(key)
             lane = None
         if lane is None:
@@ -178,6 +235,7 @@ class Lanes:
                 self._evict(next(iter(self._lanes)))
         else:
             self._lanes.move_to_end(key)
+        lane.used_ns = max(lane.used_ns, now_ns)
         return lane
 
     def latest(self, conversation: str) -> str:
@@ -189,7 +247,7 @@ class Lanes:
         limit = self._limit(now_ns)
         while self._lanes:
             key, lane = next(iter(self._lanes.items()))
-            if lane.last_end_ns >= limit:
+            if _used(lane) >= limit:
                 return
             self._evict(key)
 
@@ -203,7 +261,7 @@ class Lanes:
         """Take in a lane that was saved; where there are too many the oldest falls out, and is counted."""
         self._lanes[key] = lane
         if len(self._lanes) > self._bounds.conversations:
-            self._evict(min(self._lanes, key=lambda known: self._lanes[known].last_end_ns))
+            self._evict(min(self._lanes, key=lambda known: _used(self._lanes[known])))
 
     def collect(self) -> dict[LaneKey, LaneChange]:
         """Return what changed since this was last asked; the first time nothing, from then on it is taken down."""
@@ -233,7 +291,8 @@ class Lanes:
     def snapshot(self) -> str:
         """Return all lanes as one JSON text."""
         lanes = [[*key, _plain(lane)] for key, lane in self._lanes.items()]
-        return json.dumps({"version": SNAPSHOT_VERSION, "lanes": lanes}, default=sorted)
+        content = {"version": SNAPSHOT_VERSION, "lanes": lanes, "evicted": self.evicted}
+        return json.dumps(content, default=sorted)
 
     def restore(self, snapshot: str) -> None:
         """Replace all lanes by those of a snapshot; raises SnapshotError and changes nothing where it cannot."""
@@ -243,11 +302,12 @@ class Lanes:
             if version > SNAPSHOT_VERSION:
                 raise SnapshotError(f"the snapshot is of version {version}, this release reads {SNAPSHOT_VERSION}")
             lanes = OrderedDict(((str(c), str(name)), _loaded(state)) for c, name, state in listed)
+            evicted = int(content.get("evicted", 0))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             if isinstance(error, SnapshotError):
                 raise
             raise SnapshotError(f"the snapshot cannot be read: {type(error).__name__}") from None
-        self._lanes = lanes
+        self._lanes, self.evicted = lanes, evicted
         while len(self._lanes) > self._bounds.conversations:
             self._lanes.popitem(last=False)
             self.evicted += 1

@@ -14,6 +14,7 @@ from otel_stall.counters import Counters
 from otel_stall.facts import Facts
 from otel_stall.observations import Effect, Step
 from otel_stall.reasons import Reason
+from otel_stall.verdicts import Evidence
 
 __all__ = ["RULES", "reason_of"]
 
@@ -35,7 +36,7 @@ def reason_of(step: Step, facts: Facts, counters: Counters, config: DetectionCon
 
 
 def _host_milestone(step: Step, facts: Facts, _c: Counters, _g: DetectionConfig) -> Reason | None:
-    named = step.hints.milestone and step.hints.evidence != "declared"
+    named = step.hints.milestone and Evidence.told(step.hints.evidence).verified
     return Reason.HOST_MILESTONE if named and not facts.milestone_known else None
 
 

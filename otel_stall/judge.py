@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Final, NamedTuple
 
 from otel_stall import attributes as names
 from otel_stall.calls import HostMark, Reading
+from otel_stall.clocks import AHEAD_NS, arrived
 from otel_stall.conversations import Lane
 from otel_stall.dialects.doubles import Doubles
 from otel_stall.journal import Entry, LaneChange, LaneKey
@@ -40,7 +42,7 @@ class Judgement(NamedTuple):
 
 class Census(NamedTuple):
     """How many conversations are known, and how many of them are inside a stall; what fell out, came late or was
-    passed untouched so far.
+    passed untouched so far. `forgotten` counts open spans that fell out.
     """
 
     conversations: int = 0
@@ -48,6 +50,7 @@ class Census(NamedTuple):
     evictions: int = 0
     late_steps: int = 0
     skipped: int = 0
+    forgotten: int = 0
 
 
 class Changes(NamedTuple):
@@ -61,12 +64,14 @@ class Judge:
     """Leads readings through lineage, doubles and monitor, on any thread.
 
     No method waits longer than `wait_seconds` for another thread. The end of a span that comes at a bad
-    time is left out and counted in `skipped`. The agent's open span is told of each verdict. What the
-    monitor raises comes through.
+    time is left out and counted in `skipped`, as are a start and a milestone. The agent's open span is told
+    of each verdict. What the monitor raises comes through.
     """
 
-    def __init__(self, monitor: Monitor, *, wait_seconds: float = 1.0) -> None:
+    def __init__(self, monitor: Monitor, *, wait_seconds: float = 1.0, clock: Callable[[], int] = time.time_ns) -> None:
         self.monitor = monitor
+        # A monitor that was restored before it came here may have none.
+        self._clock = monitor.clock = monitor.clock or clock
         self.skipped = 0
         self._wait = wait_seconds
         self._lineage = Lineage(monitor.config.bounds.open_spans)
@@ -83,8 +88,11 @@ class Judge:
         `named`: the span says at its start which agent it is.
         """
         if not self._acquire():
+            self.skipped += 1
             return ""
         try:
+            if opening.start_ns > (now_ns := self._clock()) + AHEAD_NS:
+                opening = opening._replace(start_ns=now_ns)
             conversation = self._lineage.opened(opening)
             if named:
                 self._lineage.named(opening.trace_id, opening.span_id)
@@ -95,9 +103,10 @@ class Judge:
     def passed(self, trace_id: str, span_id: str, end_ns: int) -> None:
         """Take note of the end of a span in which there is nothing to read, as most spans of a host."""
         if not self._acquire():
+            self.skipped += 1
             return
         try:
-            self._lineage.passed(trace_id, span_id, end_ns)
+            self._lineage.passed(trace_id, span_id, min(end_ns, self._clock() + AHEAD_NS))
         finally:
             self._lock.release()
 
@@ -107,6 +116,9 @@ class Judge:
         All of them are known to the lineage before the first is judged. `once` are those to judge, where the
         caller has put together what is told of one call twice.
         """
+        now_ns = self._clock()
+        readings = [arrived(reading, now_ns) for reading in readings]
+        once = [arrived(reading, now_ns) for reading in once] if once is not None else readings
         untouched = [Judgement(reading) for reading in readings]
         if not self._acquire():
             self.skipped += len(readings)
@@ -120,7 +132,7 @@ class Judge:
             try:
                 for reading in readings:
                     self._lineage.ended(reading)
-                return [self._judge(reading) for reading in (readings if once is None else once)]
+                return [self._judge(reading) for reading in once]
             finally:
                 self._busy = False
         finally:
@@ -131,10 +143,13 @@ class Judge:
 
         The end of the span does not count it again.
         """
+        reading = arrived(reading, self._clock())
         if not self._acquire():
+            self.skipped += 1
             return Judgement(reading)
         try:
             if self._busy:
+                self.skipped += 1
                 return Judgement(reading)
             self._busy = True
             try:
@@ -159,7 +174,7 @@ class Judge:
             self._lock.release()
         known = {conversation for (conversation, _), _ in lanes}
         active = {conversation for (conversation, _), lane in lanes if lane.open is not None}
-        return Census(len(known), len(active), evicted, late, self.skipped)
+        return Census(len(known), len(active), evicted, late, self.skipped, self._lineage.evicted)
 
     def status(self, conversation: str = "", *, limit: int = 1) -> tuple[Status, ...] | None:
         """Return where the lanes of a conversation stand, or without one the `limit` lanes used last, newest first.
@@ -192,7 +207,9 @@ class Judge:
         if not self._acquire():
             return None
         try:
-            return self._resolved(reading)
+            whose = self._lineage.resolve(reading)
+            self._rename()
+            return whose
         finally:
             self._lock.release()
 
@@ -221,7 +238,7 @@ class Judge:
 
     def adopt(self, lanes: Mapping[LaneKey, tuple[Lane, Sequence[Entry]]], traces: Mapping[str, TraceState]) -> None:
         """Go on where what was saved ended; called before the first span."""
-        for key, (lane, entries) in lanes.items():
+        for key, (lane, entries) in sorted(lanes.items(), key=_last_used):
             self.monitor.replay(key, lane, entries)
         self._lineage.adopt(traces)
 
@@ -232,7 +249,8 @@ class Judge:
         (mark,) = reading.marks
         if not reading.span_id:
             return Judgement(reading, self.monitor.mark(reading, mark.conversation, "", ""))
-        whose = self._resolved(reading)
+        whose = self._lineage.resolve(reading)
+        self._rename()
         counted = self._marked.setdefault((reading.trace_id, reading.span_id), [])
         counted.append(mark)
         del counted[:-_MARKS]
@@ -246,11 +264,10 @@ class Judge:
             agent.tell(judged)
         return Judgement(completed, judged)
 
-    def _resolved(self, reading: Reading) -> Whose:
-        whose = self._lineage.resolve(reading)
-        for renamed in self._lineage.renamed():
-            self.monitor.rename(renamed.old, renamed.new)
-        return whose
+    def _rename(self) -> None:
+        """Let what was counted go on under the ids that became known."""
+        for one in self._lineage.renamed():
+            self.monitor.rename(one.old, one.new)
 
     def _judge(self, reading: Reading) -> Judgement:
         if self._marked and (counted := self._marked.pop((reading.trace_id, reading.span_id), None)):
@@ -258,8 +275,7 @@ class Judge:
         ours = not reading.judged and (reading.record is not None or bool(reading.marks))
         admitted = self._doubles.admit(reading, self._lineage.ancestors(reading)) if ours else None
         whose = self._lineage.resolve(admitted) if admitted is not None else None
-        for renamed in self._lineage.renamed():
-            self.monitor.rename(renamed.old, renamed.new)
+        self._rename()
         if admitted is None or whose is None:
             return Judgement(reading)
         completed = _with_hints(admitted, whose.hints)
@@ -272,6 +288,11 @@ class Judge:
     def _renew_lock(self) -> None:
         self._lock = threading.RLock()
         self._busy = False
+
+
+def _last_used(saved: tuple[LaneKey, tuple[Lane, Sequence[Entry]]]) -> int:
+    _, (lane, entries) = saved
+    return entries[-1].now_ns if entries else lane.used_ns
 
 
 def _with_hints(reading: Reading, hints: tuple[tuple[str, str], ...]) -> Reading:

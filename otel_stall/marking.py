@@ -45,6 +45,9 @@ def milestone(
 
 
 def _mark(name: str, evidence: str, conversation: str, time_ns: int) -> None:
+    if not isinstance(name, str) or not name.strip():
+        _say("a milestone without a name, or whose name is no text, is not counted")
+        return
     if evidence not in tuple(Evidence):
         _say("the evidence of a milestone is observed, irreversible or declared; any other counts as declared")
         evidence = Evidence.DECLARED.value

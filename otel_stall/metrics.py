@@ -7,7 +7,6 @@ conversation id; agents and task classes are capped in number, further ones are 
 from __future__ import annotations
 
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -26,7 +25,6 @@ OTHER: Final = "_other"
 
 _SEGMENT_STEPS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 _PROCESSOR_SECONDS: Final = (0.00002, 0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.005, 0.02, 0.1, 0.5)
-_STALLS: Final = 10_000
 
 Attributes = dict[str, str | int | bool]
 TakeCensus = Callable[[], Census | None]
@@ -66,7 +64,6 @@ class OTelStallMetrics:
 
     def __init__(self, meter: Meter, take_census: TakeCensus, values: int) -> None:
         self._agents, self._classes = _Capped(values), _Capped(values)
-        self._tokens: OrderedDict[tuple[str, str], tuple[int, int]] = OrderedDict()
         self._steps = _counter(meter, names.METRIC_STEPS)
         self._starts = _counter(meter, names.METRIC_STARTS)
         self._stalled_steps = _counter(meter, names.METRIC_STALLED_STEPS)
@@ -86,13 +83,12 @@ class OTelStallMetrics:
         if verdict.stall is not None:
             if verdict.counted:
                 self._stalled_steps.add(1, {**whose, **_of(verdict.stall)})
-            self._spent(judged, verdict.stall, whose)
+            if verdict.stalled_tokens:
+                self._stalled_tokens.add(verdict.stalled_tokens, {**whose, **_of(verdict.stall)})
         for changed in verdict.changes:
             if changed.change is Change.STARTED and changed.stall is not None:
                 self._starts.add(1, {**whose, names.KIND: changed.stall.kind.value})
             elif changed.change is Change.ENDED and changed.stall is not None:
-                self._spent(judged, changed.stall, whose)
-                self._tokens.pop((judged.conversation, judged.lane), None)
                 steps = changed.stall.last_step - changed.stall.first_step + 1
                 self._durations.record(steps, {**whose, **_of(changed.stall)})
             elif changed.milestone is not None and changed.milestone.evidence.verified:
@@ -111,19 +107,6 @@ class OTelStallMetrics:
         if task_class:
             whose[names.TASK_CLASS] = self._classes(task_class)
         return whose
-
-    def _spent(self, judged: Judged, stall: Stall, whose: Attributes) -> None:
-        """Count the tokens of a stall that its last verdict did not hold yet."""
-        if stall.tokens is None:
-            return
-        key = (judged.conversation, judged.lane)
-        number, before = self._tokens.pop(key, (0, 0))
-        before = before if number == stall.number else 0
-        self._tokens[key] = (stall.number, max(before, stall.tokens))
-        if len(self._tokens) > _STALLS:
-            self._tokens.popitem(last=False)
-        if stall.tokens > before:
-            self._stalled_tokens.add(stall.tokens - before, {**whose, **_of(stall)})
 
 
 def create_stall_metrics(
@@ -189,6 +172,7 @@ def _observe(meter: Meter, take_census: TakeCensus) -> None:
         (names.METRIC_EVICTIONS, lambda census: census.evictions),
         (names.METRIC_LATE_STEPS, lambda census: census.late_steps),
         (names.METRIC_PROCESSOR_SKIPPED, lambda census: census.skipped),
+        (names.METRIC_PROCESSOR_FORGOTTEN, lambda census: census.forgotten),
     )
     for name, figure in gauges:
         meter.create_observable_gauge(name, [_callback(take, figure)], _UNITS[name], _MEANINGS[name])

@@ -30,8 +30,7 @@ def milestone_of(step: Step, reason: Reason, number: int, segment: int) -> Miles
     `segment` is the number of steps since the last one, this step included.
     """
     if reason is Reason.HOST_MILESTONE:
-        evidence = Evidence.IRREVERSIBLE if step.hints.evidence == "irreversible" else Evidence.OBSERVED
-        return Milestone(number, step.hints.milestone[:_MAX_NAME], evidence, segment)
+        return Milestone(number, step.hints.milestone[:_MAX_NAME], Evidence.told(step.hints.evidence), segment)
     if reason is Reason.CHECK_TURNED_GREEN:
         return Milestone(number, _named(step), Evidence.OBSERVED, segment)
     if reason is Reason.IRREVERSIBLE_EFFECT:
@@ -41,7 +40,7 @@ def milestone_of(step: Step, reason: Reason, number: int, segment: int) -> Miles
 
 def declared_milestone(step: Step, number: int, segment: int) -> Milestone | None:
     """Return what the step declares to be reached without anything that verifies it."""
-    if step.hints.milestone and step.hints.evidence == "declared":
+    if step.hints.milestone and not Evidence.told(step.hints.evidence).verified:
         return Milestone(number, step.hints.milestone[:_MAX_NAME], Evidence.DECLARED, segment)
     if step.signs.done and not step.failed:
         return Milestone(number, _named(step), Evidence.DECLARED, segment)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from otel_stall.calls import HostMark, Reading, ToolCall
+from otel_stall.clocks import SetClock
 from otel_stall.config import StallConfig
 from otel_stall.conversations import Lane, LaneKey, Lanes
 from otel_stall.fold import fold
@@ -23,21 +24,22 @@ MAIN = "main"
 """The lane of a conversation in which no agent is named."""
 
 _MAX_SPANS = 4_096
-_EXPIRE_EVERY = 1_024
 
 
 class Monitor:
     """Folds readings into verdicts, conversation by conversation.
 
-    Not thread-safe: its owner holds one lock around it.
+    `clock` gives the time in ns by which lanes are idle, and beyond which nothing has ended: that of arrival for
+    a live owner, which sets it where there is none, so that no span with a wrong time can make a lane look old.
+    Without one it is the time of the readings. Not thread-safe: its owner holds one lock around it.
     """
 
-    def __init__(self, config: StallConfig | None = None) -> None:
+    def __init__(self, config: StallConfig | None = None, *, clock: Callable[[], int] | None = None) -> None:
         self.config = config or StallConfig()
         self.lanes = Lanes(self.config.bounds)
         self.rulings = Rulings.of(self.config.milestones)
         self.late_steps = 0
-        self._seen = 0
+        self.clock = clock
 
     def observe(self, reading: Reading, conversation: str, lane: str, agent: str) -> Sequence[Judged]:
         """Return what the fold says of each observation this reading holds, in order.
@@ -58,11 +60,12 @@ class Monitor:
         known = self.lanes.get((conversation, lane))
         if known is not None and _span_of(reading) in known.spans:
             return ()
-        self._expire(reading.end_ns)
-        state = self.lanes.use((conversation, lane), reading.end_ns)
+        now_ns = self._now(reading)
+        self.lanes.expire(now_ns)
+        state = self.lanes.use((conversation, lane), now_ns)
         _remember(state, reading)
         if self.lanes.journal is not None:
-            self.lanes.journal.add((conversation, lane), Entry.of(reading, observed, agent))
+            self.lanes.journal.add((conversation, lane), Entry.of(reading, observed, agent, now_ns))
         return self._judged(state, reading, listed, (conversation, lane), agent)
 
     def mark(self, reading: Reading, conversation: str, lane: str, agent: str) -> Sequence[Judged]:
@@ -70,17 +73,17 @@ class Monitor:
 
         Called in the order of time among the readings. A `lane` of "" is the one that the conversation used last.
         """
-        lane = lane or self.lanes.latest(conversation) or MAIN
-        state = self.lanes.use((conversation, lane), reading.end_ns)
+        lane, now_ns = lane or self.lanes.latest(conversation) or MAIN, self._now(reading)
+        state = self.lanes.use((conversation, lane), now_ns)
         if self.lanes.journal is not None:
-            self.lanes.journal.add((conversation, lane), Entry.of(reading, None, agent, mark=True))
+            self.lanes.journal.add((conversation, lane), Entry.of(reading, None, agent, now_ns, mark=True))
         listed = [HostMilestone(mark.milestone, mark.evidence) for mark in reading.marks]
         return self._judged(state, reading, listed, (conversation, lane), agent)
 
     def _judged(
         self, state: Lane, reading: Reading, listed: Sequence[Observation], key: LaneKey, agent: str
     ) -> Sequence[Judged]:
-        self._admit(state, reading, agent, step=isinstance(reading.record, ToolCall))
+        self._admit(state, reading, agent)
         judged = []
         for one in with_boundaries(state, reading, listed):
             verdict = fold(state, one, self.config)
@@ -125,11 +128,15 @@ class Monitor:
     def replay(self, key: LaneKey, lane: Lane, entries: Iterable[Entry]) -> None:
         """Take in a saved lane and fold what was told to it since; called before the first reading."""
         self.lanes.put(key, lane)
+        own, clock = self.clock, SetClock()
+        self.clock = clock
         for entry in entries:
+            clock.now_ns = entry.now_ns or entry.reading.end_ns
             if entry.mark:
                 self.mark(entry.reading, *key, entry.agent)
             else:
                 self.judge(entry.reading, entry.observed, *key, entry.agent)
+        self.clock = own
 
     def snapshot(self) -> str:
         """Return the state of all lanes as one JSON text, without any content of calls or results."""
@@ -138,22 +145,21 @@ class Monitor:
     def restore(self, snapshot: str) -> None:
         """Go on where a snapshot ended; raises SnapshotError and changes nothing where it cannot be read."""
         self.lanes.restore(snapshot)
+        self.late_steps = sum(lane.late for _, lane in self.lanes)
 
-    def _admit(self, state: Lane, reading: Reading, agent: str, *, step: bool) -> None:
+    def _admit(self, state: Lane, reading: Reading, agent: str) -> None:
         state.agent = agent or state.agent
         state.service = reading.service or state.service
         state.task_class = reading.task_class or state.task_class
         state.partial = state.partial or not reading.sampled
         if reading.end_ns < state.last_end_ns:
-            late = int(step)
+            late = int(isinstance(reading.record, ToolCall))
             state.late += late
             self.late_steps += late
-        state.last_end_ns = max(state.last_end_ns, reading.end_ns)
+        state.last_end_ns = max(state.last_end_ns, min(reading.end_ns, state.used_ns))
 
-    def _expire(self, now_ns: int) -> None:
-        self._seen += 1
-        if self._seen % _EXPIRE_EVERY == 0:
-            self.lanes.expire(now_ns)
+    def _now(self, reading: Reading) -> int:
+        return self.clock() if self.clock is not None else reading.end_ns
 
 
 def at_mark(reading: Reading, mark: HostMark) -> Reading:

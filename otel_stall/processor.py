@@ -288,7 +288,8 @@ class StallSpanProcessor(SpanProcessor):
             alone = Reading("", "", "", "", start_ns=0, end_ns=mark.time_ns)
             judgement = self._judge.marked(at_mark(alone, mark)) if mark.conversation else Judgement(alone)
         else:
-            reading = replace(self._read(span, self._without_stamps(span)), end_ns=mark.time_ns)
+            # An open span ends now, if ever: a mark beyond that has a time of another clock.
+            reading = replace(self._read(span, self._without_stamps(span)), end_ns=time.time_ns())
             judgement = self._judge.marked(at_mark(reading, mark))
             events = self._emitter.on_span(judgement).events if self._touches else []
             if events and not sdk.annotate(span, {}, events):

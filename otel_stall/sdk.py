@@ -177,8 +177,11 @@ def _rebind(span: ReadableSpan, attributes: Mapping[str, _Attribute], events: Se
         span._attributes = _joined(span._attributes, attributes)
     if events:
         added = [SpanEvent(e.name, _joined(None, e.attributes), span.end_time) for e in events]
-        longer: BoundedList[SpanEvent] = BoundedList(None)
-        longer.extend([*span._events, *added])
+        every = [*span._events, *added]
+        # An open span's later events still meet the host's limit: this one's own event is over it by itself.
+        most = getattr(span._limits, "max_events", None) if isinstance(span, Span) and span.is_recording() else None
+        longer: BoundedList[SpanEvent] = BoundedList(None if most is None else max(most, len(every)))
+        longer.extend(every)
         longer.dropped = getattr(span._events, "dropped", 0)
         span._events = longer
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,10 +11,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from otel_stall.errors import ConfigError
 
-__all__ = ["Settings", "from_environ", "loaded_file", "merged", "validated"]
+__all__ = ["Settings", "from_environ", "loaded_file", "merged", "validated", "variables", "warn_of_unknown"]
 
 _LOG = logging.getLogger("otel_stall")
 
+_NEAR = 0.8
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
@@ -69,6 +70,30 @@ def from_environ(model: type[BaseModel], environ: Mapping[str, str], prefix: str
         elif (text := environ.get(variable, "").strip()) and _accepted(model, name, variable, text):
             values[name] = text
     return values
+
+
+def variables(model: type[BaseModel], prefix: str) -> Iterator[str]:
+    """Yield the names of the variables that set something in a model."""
+    for name, field in model.model_fields.items():
+        nested = field.annotation
+        if isinstance(nested, type) and issubclass(nested, BaseModel):
+            yield from variables(nested, f"{prefix}{name.upper()}_")
+        else:
+            yield prefix + name.upper()
+
+
+def warn_of_unknown(model: type[BaseModel], environ: Mapping[str, str], prefix: str, others: Sequence[str]) -> None:
+    """Log a variable with this prefix that sets nothing, with the name that was perhaps meant.
+
+    `others` are beginnings of names that belong to something else.
+    """
+    known = list(variables(model, prefix))
+    for name in environ:
+        if name.startswith(prefix) and name not in known and not name.startswith(tuple(others)):
+            from difflib import get_close_matches
+
+            nearest = get_close_matches(name, known, 1, _NEAR)
+            _LOG.warning("%s sets nothing%s", name, f": {nearest[0]} does" if nearest else "")
 
 
 def _accepted(model: type[BaseModel], name: str, variable: str, text: str) -> bool:

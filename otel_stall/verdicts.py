@@ -65,12 +65,13 @@ _LADDER = (Level.NOTICE, Level.REPLAN, Level.ASK_USER, Level.ABANDON)
 
 
 class EndReason(StrEnum):
-    """Why a stall ended."""
+    """Why a stall ended; `renamed`: another of this lane goes on, that began before the conversation was known."""
 
     GAIN = "gain"
     MILESTONE = "milestone"
     USER_TURN = "user_turn"
     RUN_BOUNDARY = "run_boundary"
+    RENAMED = "renamed"
 
 
 class Evidence(StrEnum):
@@ -79,6 +80,11 @@ class Evidence(StrEnum):
     OBSERVED = "observed"
     IRREVERSIBLE = "irreversible"
     DECLARED = "declared"
+
+    @classmethod
+    def told(cls, text: str) -> Evidence:
+        """Return what a host's word means: nothing is `observed`, a word that is none of these only `declared`."""
+        return cls(text) if text in tuple(cls) else cls.DECLARED if text else cls.OBSERVED
 
     @property
     def verified(self) -> bool:
@@ -190,7 +196,8 @@ class Verdict:
 
     `step` is the number of the step, or of the last one where the observation is none. `counted` tells
     the two apart: only counted verdicts are written on a span. Fingerprints are 64-bit integers, None
-    where the content is unknown. `stall` is the stall this step lies in, None outside any.
+    where the content is unknown. `stall` is the stall this step lies in, None outside any; `stalled_tokens`
+    are those that it was not known to have spent before.
     """
 
     step: int
@@ -206,6 +213,7 @@ class Verdict:
     call_fingerprint: int | None = None
     outcome_fingerprint: int | None = None
     stall: Stall | None = None
+    stalled_tokens: int = 0
     changes: tuple[Changed, ...] = ()
 
 

@@ -150,7 +150,7 @@ class Kept(Forwarder):
 
 
 @contextmanager
-def grpc_downstream(answer: Callable[[Request], Answer]) -> Iterator[str]:
+def grpc_downstream(answer: Callable[[Request], Answer], at: str = "127.0.0.1:0") -> Iterator[str]:
     """Serve OTLP/gRPC on loopback while the block runs and give the address; `answer` says what clients get."""
     server = grpc.server(ThreadPoolExecutor(4), options=[("grpc.so_reuseport", 0)])
 
@@ -167,7 +167,7 @@ def grpc_downstream(answer: Callable[[Request], Answer]) -> Iterator[str]:
         return grpc.method_handlers_generic_handler(name, {method: grpc.unary_unary_rpc_method_handler(export)})
 
     server.add_generic_rpc_handlers(tuple(map(service, Signal)))
-    port = server.add_insecure_port("127.0.0.1:0")
+    port = server.add_insecure_port(at)
     server.start()
     try:
         yield f"127.0.0.1:{port}"

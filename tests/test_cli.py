@@ -21,6 +21,26 @@ from otel_stall.cli import main
 SECOND = 1_000_000_000
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["demo", "--fast", "-o", "/dev/null/x"], "/dev/null/x"),
+        (["demo", "--fast", "--svg", "/dev/null/x"], "/dev/null/x"),
+        (["analyze", "--steps", "x"], "--steps goes with --format json"),
+        (["analyze", "--credit", "--format", "otlp", "x"], "--credit goes with text and json"),
+    ],
+)
+def test_what_makes_no_sense_is_said(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line on what is wrong, and an exit status that is not 0; no traceback."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code
+    assert said in capsys.readouterr().err
+
+
 def attribute(key: str, value: str) -> dict[str, object]:
     return {"key": key, "value": {"stringValue": value}}
 

@@ -103,10 +103,10 @@ class TestExpire:
     def test_an_idle_lane_starts_anew(self) -> None:
         """Whether or not it was dropped before, a lane that was idle for too long is a new one."""
         lanes = Lanes(BoundsConfig(idle_seconds=10))
-        lanes.use(("a", "main")).last_end_ns = 5 * SECOND
+        lanes.use(("a", "main"), 5 * SECOND).tokens = 7
 
-        assert lanes.use(("a", "main"), 15 * SECOND).last_end_ns == 5 * SECOND
-        assert lanes.use(("a", "main"), 16 * SECOND) == Lane()
+        assert lanes.use(("a", "main"), 15 * SECOND).tokens == 7
+        assert lanes.use(("a", "main"), 26 * SECOND).tokens is None
         assert lanes.evicted == 1
 
 

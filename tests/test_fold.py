@@ -97,10 +97,11 @@ class TestMilestones:
         assert (found[1].milestone_count, found[1].steps_since_milestone) == (0, 2)
 
     @pytest.mark.parametrize(
-        ("evidence", "count", "distance"), [("observed", 1, 0), ("irreversible", 1, 0), ("declared", 0, 1), ("?", 1, 0)]
+        ("evidence", "count", "distance"),
+        [("observed", 1, 0), ("irreversible", 1, 0), ("declared", 0, 1), ("", 1, 0), ("?", 0, 1)],
     )
     def test_named_outside_any_call(self, evidence: str, count: int, distance: int) -> None:
-        """A host's event counts by its evidence; one it does not name is observed."""
+        """A host's event counts by its evidence: no word means observed, an unknown word declared."""
         found = verdicts([bash("ls", "a"), Named("paid", evidence)])[-1]
 
         assert (found.counted, found.milestone_count, found.steps_since_milestone) == (False, count, distance)

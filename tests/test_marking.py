@@ -13,6 +13,7 @@ from opentelemetry import baggage, context
 import otel_stall
 from otel_stall import StallConfig, StallSpanProcessor, attachment, marking
 from otel_stall.analysis import Analysis, analyze
+from otel_stall.attributes import MILESTONE_EVIDENCE, MILESTONE_NAME
 from otel_stall.calls import HostMark
 from otel_stall.spans import from_readable_span
 from otel_stall.testing import RecordedProvider
@@ -296,6 +297,26 @@ class TestNothing:
             otel_stall.milestone(name)  # type: ignore[arg-type]  # that is what is tried
             otel_stall.milestone("a", evidence=name, conversation=name)  # type: ignore[arg-type]  # likewise
         otel_stall.milestone("outside")
+
+    @pytest.mark.parametrize("name", [None, 3, "", "  "])
+    def test_without_a_name_nothing_counts(self, name: object) -> None:
+        """A milestone that has no name is none."""
+        host = recorded()
+        with host.agent("coder", conversation="c-1"):
+            look(host)
+            otel_stall.milestone(name)  # type: ignore[arg-type]  # that is what is tried
+            look(host)
+
+        assert live(host)[-1][2] == 2
+        assert events(host, "invoke_agent coder") == []
+
+    def test_unknown_evidence_on_a_tool_span_counts_nothing(self) -> None:
+        """The word means the same wherever the host says it."""
+        host = recorded()
+        with host.agent("coder", conversation="c-1"):
+            host.tool("look_up", {"a": 1}, "x", attributes={MILESTONE_NAME: "paid", MILESTONE_EVIDENCE: "obsreved"})
+
+        assert live(host)[-1][2] == 1
 
     def test_unknown_evidence_counts_nothing(self) -> None:
         """A slip of the pen is a claim, not a proof."""

@@ -62,6 +62,7 @@ class TestMetrics:
             "stall.evictions": 0,
             "stall.late_steps": 0,
             "stall.processor.skipped": 0,
+            "stall.processor.forgotten": 0,
             "stall.processor.duration": 4,
         }
 

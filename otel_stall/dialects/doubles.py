@@ -69,7 +69,6 @@ class _Sight:
     carrier: str = ""
     parent_id: str = ""
     failed: bool | None = None
-    error_type: str = ""
     exit_code: int | None = None
     denied: bool = False
 
@@ -272,7 +271,6 @@ def _sight(reading: Reading) -> _Sight:
         values=_values(call.arguments) if call else None,
         filled=content,
         failed=call.failed if call else None,
-        error_type=call.error_type if call else "",
         exit_code=call.exit_code if call else None,
         denied=call.denied if call else False,
     )
@@ -387,7 +385,6 @@ def _completed(reading: Reading, inner: Sequence[_Sight]) -> Reading:
         call = replace(
             call,
             failed=True if seen.failed else call.failed,
-            error_type=call.error_type or seen.error_type,
             exit_code=seen.exit_code if call.exit_code is None else call.exit_code,
             call_id=call.call_id or seen.call_id,
             denied=call.denied or seen.denied,

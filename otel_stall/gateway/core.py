@@ -99,8 +99,17 @@ class Gateway:
             return _Handled(refusal)
         if not self._inline:
             return _Handled(_with_rejected(OK, document), said.items)
-        answer = self._forwarder.send(replace(request, body=self._body(document, said, request)))
-        return _Handled(_with_rejected(answer, document), said.items)
+        return _Handled(_with_rejected(self._forwarded(request, document, said), document), said.items)
+
+    def _forwarded(self, request: Request, document: Document, said: Said) -> Answer:
+        """Send a request on. One that is refused for what was written on it, its size perhaps, goes as it came."""
+        body = self._body(document, said, request)
+        answer = self._forwarder.send(replace(request, body=body))
+        refused = answer.code is Code.INVALID_ARGUMENT and body != request.body and not document.rejected
+        if not refused:
+            return answer
+        self._metrics.unsent(request.signal)
+        return self._forwarder.send(request)
 
     def _judged(self, document: Document) -> Said:
         try:

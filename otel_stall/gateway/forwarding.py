@@ -39,6 +39,7 @@ GRPC_METHODS: Final = {
 }
 """Full gRPC method of each signal."""
 
+_RECONNECT_MS: Final = 5_000  # gRPC's own two minutes would defer for long after a downstream is back
 _MESSAGE_BYTES: Final = 4 << 20  # the most a response may have
 _RETRIED: Final = frozenset(
     grpc.StatusCode[name]
@@ -70,7 +71,12 @@ class GrpcForwarder(Forwarder):
     def __init__(self, config: ForwardConfig) -> None:
         self._timeout = config.timeout_seconds
         self._headers = tuple(config.headers().items())
-        options = [("grpc.max_receive_message_length", _MESSAGE_BYTES), ("grpc.max_send_message_length", -1)]
+        options = [
+            ("grpc.max_receive_message_length", _MESSAGE_BYTES),
+            ("grpc.max_send_message_length", -1),
+            ("grpc.initial_reconnect_backoff_ms", 500),
+            ("grpc.max_reconnect_backoff_ms", _RECONNECT_MS),
+        ]
         compression = grpc.Compression.Gzip if config.compression == "gzip" else grpc.Compression.NoCompression
         address = config.address
         self._channel = (

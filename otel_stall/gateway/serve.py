@@ -8,6 +8,7 @@ import logging
 import signal
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -136,7 +137,8 @@ async def _serve(config: GatewayConfig, rules: StallConfig, say: Callable[[str],
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopped.set)
+        with suppress(NotImplementedError):  # Windows: Ctrl-C interrupts the loop itself
+            loop.add_signal_handler(number, stopped.set)
     service = Service(config, rules)
     try:
         addresses = await service.start()

@@ -194,6 +194,22 @@ def test_what_the_downstream_rejected_is_told_to_the_client() -> None:
     assert (answer.ok, answer.rejected, answer.message) == (True, 3, "too old")
 
 
+def test_what_is_refused_with_its_annotations_goes_as_it_came() -> None:
+    """A downstream with a limit that the verdicts exceed gets the spans without them: no span is lost to a verdict."""
+
+    class Small(Kept):
+        def send(self, request: Request) -> Answer:
+            if request.signal is Signal.TRACES and len(request.body) > len(sent.body):
+                return Answer(Code.INVALID_ARGUMENT, "too large")
+            return super().send(request)
+
+    sent, kept = traces(run()), Small()
+    with assembled_gateway(kept) as parts:
+        assert parts.gateway.handle(sent).ok
+        assert not parts.gateway.handle(Request(Signal.TRACES, b"\xff")).ok
+    assert [request.body for request in kept.of(Signal.TRACES)] == [sent.body]
+
+
 def test_an_internal_error_forwards_the_request_untouched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Detection that fails costs verdicts, never spans."""
 

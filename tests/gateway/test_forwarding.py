@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -115,6 +116,24 @@ def test_nobody_there_is_a_reason_to_come_back(scheme: str) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         assert _sent(f"{scheme}://127.0.0.1:{taken.getsockname()[1]}", timeout_seconds=2).code is Code.UNAVAILABLE
+
+
+def test_a_downstream_that_comes_back_is_found_soon() -> None:
+    """After a while of refusals a request is taken within seconds of the downstream's return."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    forwarder = create_forwarder(ForwardConfig.model_validate({"url": f"grpc://{address}", "timeout_seconds": 1}))
+    until = time.monotonic() + 4
+    while time.monotonic() < until:
+        assert not forwarder.send(EMPTY).ok
+        time.sleep(0.2)
+    with grpc_downstream(lambda _: OK, address):
+        until = time.monotonic() + 8
+        while not forwarder.send(EMPTY).ok:
+            assert time.monotonic() < until
+            time.sleep(0.2)
+    forwarder.close()
 
 
 @pytest.mark.parametrize(

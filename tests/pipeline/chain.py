@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import urllib3
+import yaml
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.trace.export import SpanExportResult
 
-__all__ = ["CONFIGS", "Ports", "collector", "eventually", "jaeger", "json_lines", "program", "started"]
+__all__ = [
+    "CONFIGS", "Ports", "collector", "eventually", "export", "haproxy", "jaeger", "json_lines", "program", "prometheus",
+    "started",
+]  # fmt: skip
 
 CONFIGS: Final = Path(__file__).parents[2] / "collector-config"
 _WAIT_SECONDS: Final = 40.0
@@ -78,23 +86,70 @@ def _healthy(url: str) -> bool:
 
 
 @contextmanager
-def collector(config: str, folder: Path, ports: Mapping[str, str], **environ: str) -> Iterator[None]:
-    """Run a configuration of this project on those addresses while the block runs."""
+def collector(
+    config: str, folder: Path, ports: Mapping[str, str], over: str = "", **environ: str
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a configuration of this project, `over` it another, on those addresses while the block runs."""
     named = ("OTLP_GRPC", "OTLP_HTTP", "ADDED_GRPC", "STALL", "BACKEND", "HEALTH", "PROMETHEUS")
     given = {name: ports[name] for name in (*named, "SHARD_1", "SHARD_2", "SHARD_3")}
     given |= {"EVENTS_FILE": str(folder / "events.jsonl"), "QUEUE_DIR": str(folder / "queue"), **environ}
-    command = [program("otelcol-stall"), "--config", str(CONFIGS / config)]
-    with started(command, f"http://{given['HEALTH']}/", folder, **given):
-        yield
+    command = [program("otelcol-stall"), *(f"--config={CONFIGS / name}" for name in (config, over) if name)]
+    with started(command, f"http://{given['HEALTH']}/", folder, **given) as running:
+        yield running
 
 
 @contextmanager
 def jaeger(folder: Path, ports: Mapping[str, str]) -> Iterator[str]:
-    """Run Jaeger while the block runs, and give the URL of its API."""
+    """Run Jaeger while the block runs, and give the address of its gRPC API."""
     given = {name: ports[name] for name in ("BACKEND", "JAEGER_UI", "JAEGER_GRPC")} | {"HEALTH": ports["JAEGER_HEALTH"]}
     command = [program("jaeger"), "--config", str(CONFIGS / "jaeger/jaeger.yaml")]
     with started(command, f"http://{given['JAEGER_UI']}/api/v3/services", folder, **given):
-        yield f"http://{given['JAEGER_UI']}"
+        yield given["JAEGER_GRPC"]
+
+
+@contextmanager
+def haproxy(folder: Path, ports: Mapping[str, str]) -> Iterator[Callable[[str], bool]]:
+    """Run HAProxy around a gateway while the block runs; the function given says whether one of its servers is up."""
+    given = {name: ports[name] for name in ("AROUND", "AROUND_HEALTH", "GATEWAY", "ADDED_GRPC")}
+    given["GATEWAY_ADMIN_PORT"] = ports["ADMIN"].rpartition(":")[2]
+    url = f"http://{given['AROUND_HEALTH']}/"
+
+    def is_up(server: str) -> bool:
+        page = urllib3.request("GET", f"{url};csv", retries=False, timeout=5).data.decode()
+        rows = csv.DictReader(page.removeprefix("# ").splitlines())
+        return any(row["svname"] == server and row["status"].startswith("UP") for row in rows)
+
+    command = [_installed("haproxy"), "-db", "-f", str(CONFIGS / "failover/haproxy.cfg")]
+    with started(command, f"{url}healthz", folder, **given):
+        yield is_up
+
+
+@contextmanager
+def prometheus(folder: Path, ports: Mapping[str, str]) -> Iterator[str]:
+    """Run Prometheus with this project's rules, every second, while the block runs, and give the URL of its API."""
+    config = yaml.safe_load((CONFIGS / "prometheus/prometheus.yaml").read_text(encoding="utf-8"))
+    config["global"] = {"scrape_interval": "1s", "evaluation_interval": "1s"}
+    config["rule_files"] = [str(CONFIGS / "prometheus" / name) for name in config["rule_files"]]
+    config["scrape_configs"][0]["static_configs"] = [{"targets": [ports["PROMETHEUS"]]}]
+    (folder / "prometheus.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    url = f"http://{ports['PROMETHEUS_API']}"
+    options = [f"--storage.tsdb.path={folder / 'tsdb'}", f"--web.listen-address={ports['PROMETHEUS_API']}"]
+    command = [_installed("prometheus"), f"--config.file={folder / 'prometheus.yaml'}", *options]
+    with started(command, f"{url}/-/ready", folder):
+        yield url
+
+
+def _installed(name: str) -> str:
+    path = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin")
+    assert path, f"{name} is not installed: run `make test-pipeline`"
+    return path
+
+
+def export(address: str, spans: Sequence[Any]) -> None:
+    """Send spans as a traced program does, over OTLP/gRPC."""
+    exporter = OTLPSpanExporter(endpoint=address, insecure=True)
+    assert exporter.export(spans) is SpanExportResult.SUCCESS
+    exporter.shutdown()
 
 
 def json_lines(path: Path) -> list[dict[str, Any]]:

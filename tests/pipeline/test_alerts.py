@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import urllib3
-from chain import CONFIGS, Ports, collector, eventually
+from chain import CONFIGS, Ports, collector, eventually, prometheus
 from downstreams import process, run, traces
 
 RULES = CONFIGS / "prometheus"
@@ -54,6 +54,33 @@ def test_the_metrics_that_rules_ask_for_are_exposed(tmp_path: Path) -> None:
         assert wanted in page
     assert 'stall_kind="none"' in page
     assert "stuck" not in page
+
+
+def test_prometheus_pages_for_an_agent_that_needs_a_person(tmp_path: Path) -> None:
+    """Prometheus scrapes the collector and fires the page of the rules; an agent at replan fires none."""
+    ports = Ports()
+    options = ["--mode", "inline", "--forward", f"grpc://{ports['ADDED_GRPC']}", "--config", str(_often(tmp_path))]
+    with (
+        collector("metrics.yaml", tmp_path, ports, FLUSH="200ms"),
+        prometheus(tmp_path, ports) as api,
+        process(*options) as gateway,
+    ):
+        assert gateway.send(traces(run("patient", steps=12, agent="replanner")))
+        assert gateway.send(traces(run("stuck", steps=40, agent="coder")))
+
+        def pages() -> list[dict[str, str]]:
+            answer = urllib3.request("GET", f"{api}/api/v1/alerts", retries=False, timeout=5).json()
+            firing = [alert["labels"] for alert in answer["data"]["alerts"] if alert["state"] == "firing"]
+            return [labels for labels in firing if labels["severity"] == "page"]
+
+        found = eventually(pages)
+        levels = f'{api}/api/v1/query?query=stall_stalled_steps_total{{gen_ai_agent_name="replanner"}}'
+        seen = urllib3.request("GET", levels, retries=False, timeout=5).json()["data"]["result"]
+    assert {(labels["alertname"], labels["gen_ai_agent_name"]) for labels in found} == {
+        ("AgentAsksForAPerson", "coder")
+    }
+    assert {labels["stall_level"] for labels in found} <= {"ask_user", "abandon"}
+    assert {one["metric"]["stall_level"] for one in seen} == {"notice", "replan"}
 
 
 def _often(folder: Path) -> Path:

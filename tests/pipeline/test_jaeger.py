@@ -6,45 +6,21 @@ import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
-from urllib.parse import urlencode
 
 import pytest
-import urllib3
-from chain import Ports, collector, eventually, jaeger, json_lines
+from chain import Ports, collector, eventually, export, jaeger, json_lines
 from downstreams import process, run
-from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.trace.export import SpanExportResult
+from jaeger_api import find_traces
 
 from otel_stall.otlp import views
+from otel_stall.otlp.protobuf import to_json
 from otel_stall.spans import SpanView
-
-_END_US: Final = 4_102_444_800_000_000  # the year 2100: the runs of these tests have times of their own
-
-
-def _export(address: str, spans: Sequence[Any]) -> None:
-    exporter = OTLPSpanExporter(endpoint=address, insecure=True)
-    assert exporter.export(spans) is SpanExportResult.SUCCESS
-    exporter.shutdown()
 
 
 def _search(api: str, **attributes: str) -> list[SpanView]:
-    """Return the spans of all traces that Jaeger finds by these attributes, as its search form finds them."""
-    query = {"service": "agents", "tags": json.dumps(attributes), "limit": "100", "start": "0", "end": str(_END_US)}
-    found = json.loads(_get(f"{api}/api/traces?{urlencode(query)}"))["data"]
-    return [span for trace in found for span in _trace(api, trace["traceID"])]
-
-
-def _trace(api: str, trace_id: str) -> list[SpanView]:
-    """Return the spans of one trace, from the stable API in OTLP."""
-    result = json.loads(_get(f"{api}/api/v3/traces/{trace_id}"))["result"]
-    return list(views(result, pytest.fail))
-
-
-def _get(url: str) -> bytes:
-    answer = urllib3.request("GET", url, retries=False, timeout=10)
-    assert answer.status == 200, answer.data
-    return answer.data
+    """Return the spans of all traces that Jaeger finds by these attributes."""
+    found = find_traces(api, "agents", attributes)
+    return [span for trace in found for span in views(to_json(trace), pytest.fail)]
 
 
 def _conversations(spans: Sequence[SpanView]) -> set[object]:
@@ -61,8 +37,8 @@ def test_stalled_traces_are_found_by_their_marks(mode: str, tmp_path: Path) -> N
         collector(f"{mode}.yaml", tmp_path, ports),
         process(*options, "--grpc", ports["STALL"]),
     ):
-        _export(ports["OTLP_GRPC"], run("stuck", steps=12))
-        _export(ports["OTLP_GRPC"], run("healthy", steps=1))
+        export(ports["OTLP_GRPC"], run("stuck", steps=12))
+        export(ports["OTLP_GRPC"], run("healthy", steps=1))
         found = eventually(lambda: _search(api, **{"stall.detected": "true"}))
         assert eventually(lambda: _search(api, **{"gen_ai.conversation.id": "healthy"}))
         by_kind = _search(api, **{"stall.kind": "loop", "stall.level": "replan"})
@@ -82,7 +58,7 @@ def test_spans_wait_while_the_gateway_is_away(tmp_path: Path) -> None:
     ports = Ports()
     spans = run("waiting", steps=12)
     with jaeger(tmp_path, ports) as api, collector("inline.yaml", tmp_path, ports):
-        _export(ports["OTLP_GRPC"], spans)
+        export(ports["OTLP_GRPC"], spans)
         time.sleep(1)
         assert not _search(api, **{"gen_ai.conversation.id": "waiting"})
         with process("--mode", "inline", "--forward", f"grpc://{ports['ADDED_GRPC']}", "--grpc", ports["STALL"]):

@@ -1,4 +1,4 @@
-"""Sampling that keeps what stalled, shards that say what one says, recordings of hosts through the real collector."""
+"""Shards that say what one says, and recordings of hosts through the real collector."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from typing import Any, Final
 
 import pytest
 import urllib3
-from chain import Ports, collector, eventually, json_lines
-from downstreams import Kept, Process, attributes, conversation_spans, grpc_downstream, process, run, spans_of
-from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+from chain import Ports, collector, eventually, export, json_lines
+from downstreams import Kept, Process, attributes, conversation_spans, grpc_downstream, process, spans_of
 from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
-from opentelemetry.sdk.trace.export import SpanExportResult
 
 from otel_stall.analysis import analyze
 from otel_stall.otlp import Signal, log_views, signal_of, views
@@ -27,30 +25,8 @@ HOSTS: Final = Path(__file__).parents[1] / "fixtures/hosts"
 SHARED: Final = Path(__file__).parents[3] / "shared/data/otlp"
 
 
-def _export(address: str, spans: Sequence[Any]) -> None:
-    exporter = OTLPSpanExporter(endpoint=address, insecure=True)
-    assert exporter.export(spans) is SpanExportResult.SUCCESS
-    exporter.shutdown()
-
-
-def test_sampling_keeps_what_stalled(tmp_path: Path) -> None:
-    """Every marked span arrives once, its trace's other spans with it; of a healthy trace nothing, at 0 percent."""
-    ports, kept = Ports(), Kept()
-    with grpc_downstream(kept.send) as ports["BACKEND"], ExitStack() as stack:
-        environ = {"DECISION_WAIT": "2s", "SAMPLING_PERCENTAGE": "0"}
-        stack.enter_context(collector("keep-stalled.yaml", tmp_path, ports, **environ))
-        options = ["--mode", "inline", "--forward", f"grpc://{ports['ADDED_GRPC']}", "--grpc", ports["STALL"]]
-        stack.enter_context(process(*options))
-        stuck = run("stuck", steps=12)
-        _export(ports["STALL"], stuck)
-        _export(ports["STALL"], run("healthy", steps=1))
-        eventually(lambda: len(spans_of(kept.requests)) >= len(stuck))
-    arrived = Counter(span.span_id for span in spans_of(kept.requests))
-    assert arrived == Counter(span.context.span_id.to_bytes(8, "big") for span in stuck)
-
-
 def test_shards_say_what_one_says(tmp_path: Path) -> None:
-    """Three gateways behind the collector's load balancer, by conversation, give the verdicts of one on its own."""
+    """Three gateways between the two tiers, by conversation, give the verdicts of one on its own."""
     conversations = [conversation_spans(f"c-{number}", random.Random(number)) for number in range(30)]
     batches = _mixed(conversations, random.Random(7))
     alone = Kept()
@@ -59,16 +35,17 @@ def test_shards_say_what_one_says(tmp_path: Path) -> None:
         process("--mode", "inline", "--forward", f"grpc://{to}", "--grpc", Ports()["ONE"]) as one,
     ):
         for batch in batches:
-            _export(one.addresses["OTLP/gRPC"], batch)
+            export(one.addresses["OTLP/gRPC"], batch)
     ports, kept = Ports(), Kept()
-    with grpc_downstream(kept.send) as to, ExitStack() as stack:
-        forward = ["--mode", "inline", "--forward", f"grpc://{to}"]
+    with grpc_downstream(kept.send) as ports["BACKEND"], ExitStack() as stack:
+        stack.enter_context(collector("two-tier/tier2.yaml", tmp_path, ports, HEALTH=ports["TIER_2_HEALTH"]))
+        forward = ["--mode", "inline", "--forward", f"grpc://{ports['ADDED_GRPC']}"]
         shards: list[Process] = []
         for name in ("SHARD_1", "SHARD_2", "SHARD_3"):
             shards.append(stack.enter_context(process(*forward, "--grpc", ports[name])))
         stack.enter_context(collector("two-tier/tier1.yaml", tmp_path, ports))
         for batch in batches:
-            _export(ports["OTLP_GRPC"], batch)
+            export(ports["OTLP_GRPC"], batch)
         eventually(lambda: len(spans_of(kept.requests)) >= sum(map(len, conversations)))
         known = [_known(shard) for shard in shards]
     assert _verdicts(kept.requests) == _verdicts(alone.requests)
