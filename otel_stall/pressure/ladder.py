@@ -112,7 +112,7 @@ class Ladder:
     ) -> None:
         self.texts = texts
         self._acts = _levels(acts) if acts is not None else None
-        self._source = source
+        self.source = source
         self._on_abandon = on_abandon
         self._memories: OrderedDict[tuple[str, str], Memory] = OrderedDict()
         self._lock = threading.Lock()
@@ -123,7 +123,7 @@ class Ladder:
         Without `conversation` it is that of the current span. `lane` or `agent` choose among its lanes, else it is
         the one used last.
         """
-        source = self._source or attached()
+        source = self.source or attached()
         try:
             status = source.standing(conversation, lane=lane, agent=agent) if source is not None else None
             if source is None or status is None:
@@ -162,7 +162,7 @@ class Ladder:
         status = pressure.status
         if status is None or status.stall is None or pressure.action not in (Level.ASK_USER, Level.ABANDON):
             return None
-        source = self._source or attached()
+        source = self.source or attached()
         key = source.config.fingerprint_key if source is not None else ""
         with self._lock:
             memory = self._memories.get((status.conversation, status.lane), Memory())
