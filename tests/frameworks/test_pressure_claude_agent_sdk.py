@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import Any
 
+import page
 import pytest
 import runs_page
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Transport
@@ -202,6 +204,24 @@ def test_the_page_shows_these_runs() -> None:
             kept=[f"{one.name}, step {one.step}, {one.evidence}" for one in kept[0].milestones],
         ),
     )
+
+
+def test_the_page_works() -> None:
+    """The code that the page shows presses a stuck agent."""
+    options = page.run("Claude Agent SDK", "pressure.md")["options"]
+    program = Program("claude page code")
+
+    async def converse() -> None:
+        async with ClaudeSDKClient(replace(options, can_use_tool=allow), transport=program) as client:
+            await client.query("fix the test")
+            async for _message in client.receive_response():
+                pass
+
+    async def allow(tool: str, given: dict[str, Any], context: ToolPermissionContext) -> Any:
+        return PermissionResultAllow()
+
+    asyncio.run(converse())
+    assert told(program, "write a new plan") == [LEVELS["replan"]]
 
 
 def test_observing_answers_nothing() -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import page
 import pytest
 import runs_page
 from conftest import Host
@@ -218,6 +219,21 @@ def test_the_page_shows_these_runs(traced: Traced) -> None:
             kept=[f"{one.name}, step {one.step}, {one.evidence}" for one in kept[0].milestones],
         ),
     )
+
+
+def test_the_page_works(traced: Traced) -> None:
+    """The code that the page shows presses a stuck agent."""
+    run = Run("page code")
+    known = page.run(
+        "langchain",
+        "pressure.md",
+        model=run.model,
+        bash=run.work.bash,
+        write_file=run.work.write_file,
+        config=run.config,
+    )
+    assert [asked.value["level"] for asked in known["result"]["__interrupt__"]] == ["ask_user"]
+    assert run.turns("write a new plan") == [LEVELS["replan"]]
 
 
 async def asynchronous(run: Run) -> dict[str, Any]:

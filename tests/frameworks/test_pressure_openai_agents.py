@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
+import page
 import pytest
 import runs_page
 from agents import Agent, ModelResponse, RunConfig, Runner, Usage, function_tool, trace
@@ -221,6 +222,15 @@ def test_the_page_shows_these_runs(traced: Traced) -> None:
             kept=[f"{one.name}, step {one.step}, {one.evidence}" for one in kept[0].milestones],
         ),
     )
+
+
+def test_the_page_works(traced: Traced) -> None:
+    """The code that the page shows presses a stuck agent."""
+    run = Run("agents page code")
+    tools = {"bash": run.work.bash, "write_file": run.work.write_file}
+    known = page.run("OpenAI Agents SDK", "pressure.md", model=run.model, **tools)
+    assert len(known["result"].interruptions) == 1
+    assert run.turns("write a new plan") == [LEVELS["replan"]]
 
 
 def test_what_is_shown_is_not_kept(traced: Traced) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+import page
 import pytest
 import runs_page
 from descent import ALL, FIXING, LEVELS, LOOKING, PLAN, Work, reached
@@ -220,6 +221,15 @@ def test_the_page_shows_these_runs(traced: Traced) -> None:
             kept=[f"{one.name}, step {one.step}, {one.evidence}" for one in kept[0].milestones],
         ),
     )
+
+
+def test_the_page_works(traced: Traced) -> None:
+    """The code that the page shows presses a stuck agent."""
+    run = Run(traced, "pydantic page code")
+    tools = {"bash": run.work.bash, "write_file": run.work.write_file}
+    known = page.run("pydantic-ai", "pressure.md", model=FunctionModel(run.answer), provider=traced.provider, **tools)
+    assert len(known["result"].output.approvals) == 1
+    assert run.turns("write a new plan") == [LEVELS["replan"]]
 
 
 def test_what_is_shown_is_not_kept(traced: Traced) -> None:
