@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from otel_stall import dialects
 from otel_stall.calls import Capture, ModelCall, Reading
+from otel_stall.clocks import SetClock, confirmed
 from otel_stall.config import StallConfig
 from otel_stall.dialects import doubles
 from otel_stall.lineage import Lineage, Whose
@@ -160,8 +161,10 @@ def analyze(
     lanes: dict[tuple[str, str], _Lane] = {}
     said: dict[str, Said] = {}
     for conversation in sorted(conversations):
-        fold = monitor(config)
-        for own, reading in conversations.pop(conversation):
+        fold, clock = monitor(config), SetClock()
+        fold.clock = clock
+        listed = conversations.pop(conversation)
+        for (own, reading), clock.now_ns in zip(listed, confirmed([one.end_ns for _, one in listed]), strict=True):
             said.setdefault(conversation, Said()).take(reading)
             for judged in _take(lanes, own, reading, fold, details):
                 if each is not None:

@@ -128,9 +128,34 @@ EVENT_MILESTONE: Final = _register(
 EVENT_COMPACTED: Final = _register(
     "stall.context_compacted", "DEBUG", "event", "The context was compacted; a new epoch begins."
 )
-END_REASON: Final = _register(
-    "stall.end.reason", "string", "both", "Why a stall ended: gain, milestone, user_turn or run_boundary."
+EVENT_ABANDONED: Final = _register(
+    "stall.abandoned",
+    "WARN",
+    "event",
+    "A pressure adapter stopped the run and kept its milestones; the body is the record as JSON.",
 )
+EVENT_SILENT: Final = _register(
+    "stall.silent", "WARN", "event", "A tool call has not ended, or an agent made no step, for longer than usual."
+)
+END_REASON: Final = _register(
+    "stall.end.reason",
+    "string",
+    "both",
+    "Why a stall ended: gain, milestone, user_turn, run_boundary, renamed or abandoned.",
+)
+KEPT_MILESTONES: Final = _register(
+    "stall.kept.milestones", "string[]", "both", "On stall.abandoned: what was reached and stands, each with its step."
+)
+RETURN_STEP: Final = _register(
+    "stall.return.step", "int", "both", "On stall.abandoned: the step of the last milestone that stands."
+)
+RETURN_TRACE: Final = _register(
+    "stall.return.trace_id", "string", "both", "On stall.abandoned: the trace that this step is in."
+)
+SILENCE_REASON: Final = _register(
+    "stall.silence.reason", "string", "both", "On stall.silent: `hung_call` or `no_step`."
+)
+SILENCE_SECONDS: Final = _register("stall.silence.seconds", "int", "both", "On stall.silent: for how long.")
 CONTEXT_INFERRED: Final = _register(
     "stall.context.inferred", "bool", "both", "On stall.context_compacted: told by token counts, not by the host."
 )

@@ -18,7 +18,15 @@ from otel_stall.errors import ConfigError
 from otel_stall.patterns import command_problem, tool_problem
 from otel_stall.settings import Settings, from_environ, loaded_file, merged, validated, warn_of_unknown
 
-__all__ = ["BoundsConfig", "CommandRules", "DetectionConfig", "MilestonesConfig", "StallConfig", "ToolRules"]
+__all__ = [
+    "BoundsConfig",
+    "CommandRules",
+    "DetectionConfig",
+    "MilestonesConfig",
+    "PressureConfig",
+    "StallConfig",
+    "ToolRules",
+]
 
 _GATEWAY: Final = "gateway"
 _NO_SETTINGS: Final = ("OTEL_STALL_CONFIG", "OTEL_STALL_GATEWAY_", "OTEL_STALL_PARTS", "OTEL_STALL_REGENERATE")
@@ -182,6 +190,22 @@ class BoundsConfig(Settings):
     """Agents and task classes told apart in metrics, each; further ones are counted as `_other`."""
 
 
+Rung = Literal["notice", "replan", "ask_user", "abandon"]
+
+
+class PressureConfig(Settings):
+    """What a host that asks for the pressure lets it do, and what is late; `docs/pressure.md` has the use of it."""
+
+    acts: Annotated[tuple[Rung, ...], BeforeValidator(_listed)] = ()
+    """Levels that act; none by default: the adapters observe. In the environment levels are parted by commas."""
+    hung_seconds: Weight = 120
+    """Seconds after which a tool call that has not ended may be late; chosen, as the Linux kernel's for hung tasks."""
+    silent_seconds: Weight = 600
+    """Seconds without a step after which an agent that has not ended may be late; chosen, as Kubernetes' deadline."""
+    times_usual: Weight = 3
+    """It is late where it also takes so many times the longest seen of this tool, or of this lane's pauses; chosen."""
+
+
 def _loaded(value: object) -> object:
     if value is None or isinstance(value, Baseline):
         return value
@@ -208,6 +232,7 @@ class StallConfig(Settings):
     detection: DetectionConfig = DetectionConfig()
     bounds: BoundsConfig = BoundsConfig()
     milestones: MilestonesConfig = MilestonesConfig()
+    pressure: PressureConfig = PressureConfig()
     mode: Literal["annotate", "events_only"] = "annotate"
     """`annotate` writes verdicts on spans; `events_only` touches no span: verdicts are logged events and metrics."""
     preset: Literal["full", "minimal"] = "full"

@@ -17,16 +17,20 @@ from otel_stall.ledger import Ledger
 from otel_stall.loops import InputSide, LoopRun
 from otel_stall.milestones import PENDING, REACHED
 from otel_stall.scenes import Entry
-from otel_stall.stalls import ClosedStall, OpenStall
-from otel_stall.verdicts import Declaration, Milestone
+from otel_stall.stalls import ClosedStall, OpenStall, close_stall
+from otel_stall.verdicts import Changed, Declaration, EndReason, Milestone, Stall
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["SNAPSHOT_VERSION", "Asked", "Corroboration", "Lane", "LaneKey", "Lanes", "Turn"]
+__all__ = ["SNAPSHOT_VERSION", "UNTOLD", "Asked", "Corroboration", "Lane", "LaneKey", "Lanes", "Turn"]
 
 SNAPSHOT_VERSION = 1
 """Written into every snapshot; a newer one is refused."""
+
+
+UNTOLD = 32
+"""Changes that wait for a lane's next verdict to be told; older ones never are."""
 
 
 @dataclass(slots=True)
@@ -96,6 +100,7 @@ class Lane:
     host: Corroboration = field(default_factory=Corroboration)
     declared: list[Declaration] = field(default_factory=list)
     reached: list[Milestone] = field(default_factory=list)
+    untold: list[Changed] = field(default_factory=list)
 
     def dump(self) -> str:
         """Return the lane as JSON: equal lanes give equal texts, and `load` gives back an equal lane."""
@@ -131,11 +136,51 @@ def _go_on(later: Lane, earlier: Lane, bounds: BoundsConfig) -> None:
     )
     later.reached = [*earlier.reached, *later.reached][-REACHED:]
     later.declared = [*earlier.declared, *later.declared][-PENDING:]
-    later.stall_count = max(later.stall_count, earlier.stall_count)
     later.late += earlier.late
+    later.untold = [*earlier.untold, *later.untold]
+    _spend_on(later, earlier.tokens)
+    _stall_on(later, earlier)
+
+
+def _spend_on(later: Lane, spent: int | None) -> None:
+    """Count the tokens of a lane from those on that were spent before it."""
+    if not spent:
+        return
+    later.tokens = spent + (later.tokens or 0)
+    later.recent = [
+        replace(entry, tokens=entry.tokens + spent) if entry.tokens is not None else entry for entry in later.recent
+    ]
+    if later.open is not None:
+        later.open = replace(later.open, tokens_before=(later.open.tokens_before or 0) + spent)
+    if later.closed is not None:
+        later.closed = replace(later.closed, tokens_before=(later.closed.tokens_before or 0) + spent)
+
+
+def _stall_on(later: Lane, earlier: Lane) -> None:
+    """Let the stall that was open go on, or where the later lane has one of its own tell that it ended."""
+    if later.open is not None:
+        later.open = replace(later.open, stall=_counted_on(later.open.stall, earlier.stall_count))
+    if later.closed is not None:
+        later.closed = replace(later.closed, stall=_counted_on(later.closed.stall, earlier.stall_count))
+    later.stall_count += earlier.stall_count
+    if earlier.open is None:
+        return
     if later.open is None:
-        # What was open goes on, so that its end will be told.
-        later.open, later.closed = earlier.open, earlier.closed or later.closed
+        later.open = replace(earlier.open, stall=_begun_before(earlier.open.stall, later.counters.step))
+    else:
+        later.untold += close_stall(earlier.open, EndReason.RENAMED, earlier.counters.step)[1]
+        later.untold = later.untold[-UNTOLD:]
+
+
+def _counted_on(stall: Stall, count: int) -> Stall:
+    return replace(stall, number=stall.number + count)
+
+
+def _begun_before(stall: Stall, step: int) -> Stall:
+    """Return a stall in the numbers of a lane that begins inside it and now stands at that step."""
+    return replace(
+        stall, first_step=1, detected_step=1, last_step=max(step, 1), levels=tuple((one, 1) for one, _ in stall.levels)
+    )
 
 
 def _used(lane: Lane) -> int:
@@ -167,6 +212,9 @@ class Lanes:
 
     def __iter__(self) -> Iterator[tuple[LaneKey, Lane]]:
         return iter(self._lanes.items())
+
+    def __reversed__(self) -> Iterator[tuple[LaneKey, Lane]]:
+        return iter(reversed(self._lanes.items()))
 
     def get(self, key: LaneKey) -> Lane | None:
         """Return a lane without counting it as used, None where it is not known."""
@@ -213,7 +261,7 @@ class Lanes:
         """Take in a lane that was saved; where there are too many the oldest falls out, and is counted."""
         self._lanes[key] = lane
         if len(self._lanes) > self._bounds.conversations:
-            self._evict(min(self._lanes, key=lambda known: self._lanes[known].last_end_ns))
+            self._evict(min(self._lanes, key=lambda known: _used(self._lanes[known])))
 
     def collect(self) -> dict[LaneKey, LaneChange]:
         """Return what changed since this was last asked; the first time nothing, from then on it is taken down."""

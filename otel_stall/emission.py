@@ -14,6 +14,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from otel_stall import attributes as names
+from otel_stall.silence import Silence
 from otel_stall.verdicts import Change, Changed, Judged, Level, Milestone, Stall
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ __all__ = [
     "bounded_text",
     "events_of",
     "fingerprint",
+    "silent",
+    "stall_attributes",
+    "whose_attributes",
 ]
 
 Value = str | int | bool | list[str]
@@ -92,16 +96,23 @@ def attributes_of(judged: Judged, key: str = "", *, minimal: bool = False) -> di
     if verdict.outcome_fingerprint is not None:
         written[names.OUTCOME_FINGERPRINT] = fingerprint(verdict.outcome_fingerprint, key)
     if verdict.stall is not None:
-        written |= _of_stall(verdict.stall)
+        written |= stall_attributes(verdict.stall)
     return written
 
 
 def events_of(judged: Judged) -> list[Event]:
     """Return one event for each change the verdict reports, in its order."""
-    whose: dict[str, Value] = {CONVERSATION: bounded_text(judged.conversation)} if judged.conversation else {}
-    if judged.agent:
-        whose[AGENT] = bounded_text(judged.agent)
+    whose = whose_attributes(judged.conversation, judged.agent)
     return [_event(changed, whose) for changed in judged.verdict.changes]
+
+
+def silent(silence: Silence) -> Event:
+    """Return the event that says what is late."""
+    written = whose_attributes(silence.conversation, silence.agent)
+    if silence.tool:
+        written["gen_ai.tool.name"] = bounded_text(silence.tool)
+    written |= {names.SILENCE_REASON: silence.reason, names.SILENCE_SECONDS: int(silence.seconds)}
+    return Event(names.EVENT_SILENT, Severity.WARN, written)
 
 
 def fingerprint(digest: int, key: str = "") -> str:
@@ -141,6 +152,22 @@ class EventLog:
             )
             self._logger.emit(record)
 
+    def say(self, event: Event, *, time_ns: int, body: str | None = None) -> None:
+        """Log an event that is about no span's end, in the current context."""
+        from opentelemetry._logs import LogRecord, SeverityNumber, get_logger
+
+        if self._logger is None:
+            self._logger = get_logger(SCOPE, logger_provider=self._provider)
+        record = LogRecord(
+            timestamp=time_ns,
+            severity_number=SeverityNumber[event.severity.value],
+            severity_text=event.severity.value,
+            body=body,
+            attributes=dict(event.attributes),
+            event_name=event.name,
+        )
+        self._logger.emit(record)
+
 
 _NAMES: Final = {
     Change.STARTED: names.EVENT_STARTED,
@@ -154,7 +181,7 @@ _NAMES: Final = {
 def _event(changed: Changed, whose: Mapping[str, Value]) -> Event:
     written: dict[str, Value] = {**whose, names.STEP: changed.step}
     if changed.stall is not None:
-        written |= _of_stall(changed.stall)
+        written |= stall_attributes(changed.stall)
         if changed.stall.ended is not None:
             written[names.END_REASON] = changed.stall.ended.value
     if changed.inferred:
@@ -172,7 +199,14 @@ def _severity(changed: Changed) -> Severity:
     return Severity.INFO
 
 
-def _of_stall(stall: Stall) -> dict[str, Value]:
+def whose_attributes(conversation: str, agent: str) -> dict[str, Value]:
+    """Return the attributes that say whose an event is; what is not known is left out."""
+    said = {CONVERSATION: conversation, AGENT: agent}
+    return {name: bounded_text(value) for name, value in said.items() if value}
+
+
+def stall_attributes(stall: Stall) -> dict[str, Value]:
+    """Return the attributes that describe a stall."""
     return {
         names.KIND: stall.kind.value,
         names.LEVEL: stall.level.value,

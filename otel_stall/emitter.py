@@ -94,6 +94,13 @@ class Emitter:
         except Exception as error:
             self.failed(error)
 
+    def say(self, event: Event, *, time_ns: int, body: str | None = None) -> None:
+        """Log an event of the host's reaction, in the current context; raises nothing."""
+        try:
+            self._log.say(event, time_ns=time_ns, body=body)
+        except Exception as error:
+            self.failed(error)
+
     def refused(self) -> None:
         """Take note of a span that took no annotation; this is logged once."""
         self.unannotated += 1
@@ -124,8 +131,6 @@ class Emitter:
             self.metrics.failed()
 
     def _measured(self, judgement: Judgement) -> None:
-        for renamed in judgement.renamed:
-            self.metrics.renamed(renamed.old, renamed.new)
         for judged in judgement.judged:
             self.metrics.judged(judged, judgement.reading.task_class)
 

@@ -18,7 +18,7 @@ from otel_stall.gains import reason_of
 from otel_stall.learning import learn
 from otel_stall.ledger import Ledger
 from otel_stall.loops import InputSide, LoopRun, extend_loop, go_round, observe_inputs
-from otel_stall.milestones import PENDING, REACHED, confirmed, declared_milestone, milestone_of
+from otel_stall.milestones import PENDING, confirmed, declared_milestone, kept, milestone_of
 from otel_stall.observations import (
     Compaction,
     GhostCall,
@@ -32,7 +32,7 @@ from otel_stall.observations import (
 )
 from otel_stall.reasons import TABLE, Reason
 from otel_stall.scenes import RECENT, Entry, Scene
-from otel_stall.stalls import close_stall, decide
+from otel_stall.stalls import ClosedStall, OpenStall, close_stall, decide
 from otel_stall.verdicts import Change, Changed, Declaration, EndReason, Evidence, Gain, Milestone, Verdict
 
 __all__ = ["fold"]
@@ -48,9 +48,8 @@ def fold(lane: Lane, observation: Observation, config: StallConfig) -> Verdict |
     approval. Other observations have one only where a stall or a milestone changed.
     """
     verdict = _folded(lane, observation, config)
-    if verdict is not None and verdict.changes:
-        reached = [changed.milestone for changed in verdict.changes if changed.milestone is not None]
-        lane.reached = [*lane.reached, *reached][-REACHED:]
+    if verdict is not None and (verdict.changes or lane.reached):
+        lane.reached = kept(lane.reached, observation, verdict)
     return verdict
 
 
@@ -149,6 +148,7 @@ def _entry(step: Step, facts: Facts, reason: Reason, lane: Lane, *, again: bool)
         waits=reason is Reason.WAITING or step.effect.value == "wait" or bool(step.hints.wait_on),
         reacquired=again,
         tokens=lane.tokens,
+        effect=step.effect,
     )
 
 
@@ -344,14 +344,27 @@ def _verdict(
         distance_limit=config.distance_limit(lane.agent, lane.task_class),
         host_sign=_sign_of(lane),
     )
+    known = (lane.open, lane.closed)
     lane.open, lane.closed, changed = decide(scene, lane.open, lane.closed, config.detection)
     if lane.open is not None:
         lane.stall_count = max(lane.stall_count, lane.open.stall.number)
-    return _said(lane, reason, (*noted, *changed), step)
+    return _said(lane, reason, (*noted, *changed), step, tokens=_spent(lane.open, known))
 
 
-def _said(lane: Lane, reason: Reason, changed: tuple[Changed, ...], step: Step | None = None) -> Verdict:
+def _spent(stalled: OpenStall | None, known: Iterable[OpenStall | ClosedStall | None]) -> int:
+    """Return the tokens of a stall that it did not have when it was last told of, open or before its relapse."""
+    if stalled is None or stalled.stall.tokens is None:
+        return 0
+    same = (one.stall for one in known if one is not None and one.stall.number == stalled.stall.number)
+    return max(stalled.stall.tokens - max((stall.tokens or 0 for stall in same), default=0), 0)
+
+
+def _said(
+    lane: Lane, reason: Reason, changed: tuple[Changed, ...], step: Step | None = None, *, tokens: int = 0
+) -> Verdict:
     c, entry = lane.counters, TABLE[reason]
+    if lane.untold:
+        changed, lane.untold = (*lane.untold, *changed), []
     return Verdict(
         step=c.step,
         counted=step is not None,
@@ -366,13 +379,15 @@ def _said(lane: Lane, reason: Reason, changed: tuple[Changed, ...], step: Step |
         call_fingerprint=step.signature if step else None,
         outcome_fingerprint=step.outcome if step else None,
         stall=lane.open.stall if lane.open else None,
+        stalled_tokens=tokens,
         changes=changed,
     )
 
 
 def _joined(verdicts: Iterable[Verdict]) -> Verdict | None:
-    """Return the last verdict with the changes of all."""
+    """Return the last verdict with the changes and tokens of all."""
     listed = list(verdicts)
     if not listed:
         return None
-    return replace(listed[-1], changes=tuple(change for verdict in listed for change in verdict.changes))
+    changes = tuple(change for verdict in listed for change in verdict.changes)
+    return replace(listed[-1], changes=changes, stalled_tokens=sum(verdict.stalled_tokens for verdict in listed))

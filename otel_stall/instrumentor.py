@@ -34,6 +34,7 @@ class StallOptions:
     detection: dict[str, Any] | None = None
     bounds: dict[str, Any] | None = None
     milestones: dict[str, Any] | None = None
+    pressure: dict[str, Any] | None = None
     mode: str | None = None
     preset: str | None = None
     stamp: bool | None = None

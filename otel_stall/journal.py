@@ -32,18 +32,21 @@ _TOOL: Final = ToolCall("")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What the monitor was called with for one lane; `mark`: with milestones of a span that was still open."""
+    """What the monitor was called with for one lane, and when; `mark`: milestones of a span that was still open."""
 
     reading: Reading
     observed: Observation | None
     agent: str
+    now_ns: int = 0
     mark: bool = False
 
     @classmethod
-    def of(cls, reading: Reading, observed: Observation | None, agent: str, *, mark: bool = False) -> Entry:
+    def of(
+        cls, reading: Reading, observed: Observation | None, agent: str, now_ns: int = 0, *, mark: bool = False
+    ) -> Entry:
         """Return the entry of a call, without what the span held."""
         record = replace(_TOOL, hints=reading.record.hints) if isinstance(reading.record, ToolCall) else None
-        return cls(replace(reading, record=record, name="", scope=""), observed, agent, mark)
+        return cls(replace(reading, record=record, name="", scope=""), observed, agent, now_ns, mark)
 
     def dump(self) -> str:
         """Return the entry as JSON."""
@@ -54,6 +57,7 @@ class Entry:
             "kind": type(self.observed).__name__ if self.observed is not None else None,
             "observed": _plain(self.observed) if self.observed is not None else None,
             "agent": self.agent,
+            "now": self.now_ns,
             "mark": self.mark,
         }
         # pydantic's own JSON refuses lone surrogates.
@@ -70,7 +74,7 @@ class Entry:
                 reading = replace(reading, record=replace(_TOOL, hints=hints))
             kind = value["kind"]
             observed = _adapter(_KINDS[kind]).validate_python(value["observed"]) if kind is not None else None
-            return Entry(reading, observed, str(value["agent"]), bool(value["mark"]))
+            return Entry(reading, observed, str(value["agent"]), int(value["now"]), bool(value["mark"]))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise SnapshotError(f"an entry of a lane cannot be read: {type(error).__name__}") from None
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Final, NamedTuple
 
 from otel_stall import attributes as names
 from otel_stall.calls import HostMark, Reading
+from otel_stall.clocks import AHEAD_NS, arrived
 from otel_stall.conversations import Lane
 from otel_stall.dialects.doubles import Doubles
 from otel_stall.journal import Entry, LaneChange, LaneKey
-from otel_stall.lineage import Lineage, Opening, Renamed, TraceState
+from otel_stall.lineage import Lineage, Opening, TraceState, Whose
 from otel_stall.monitor import Monitor
+from otel_stall.silence import Pace, Silence
 from otel_stall.status import Status, status_of
 from otel_stall.verdicts import Judged
 
@@ -31,14 +34,10 @@ _MARKS: Final = 128
 
 
 class Judgement(NamedTuple):
-    """What is to be said of one span: its reading, completed by what is around it, and the verdicts.
-
-    `renamed` are the conversations whose id became known by it.
-    """
+    """What is to be said of one span: its reading, completed by what is around it, and the verdicts."""
 
     reading: Reading
     judged: Sequence[Judged] = ()
-    renamed: Sequence[Renamed] = ()
 
 
 class Census(NamedTuple):
@@ -69,12 +68,15 @@ class Judge:
     of each verdict. What the monitor raises comes through.
     """
 
-    def __init__(self, monitor: Monitor, *, wait_seconds: float = 1.0) -> None:
+    def __init__(self, monitor: Monitor, *, wait_seconds: float = 1.0, clock: Callable[[], int] = time.time_ns) -> None:
         self.monitor = monitor
+        # A monitor that was restored before it came here may have none.
+        self._clock = monitor.clock = monitor.clock or clock
         self.skipped = 0
         self._wait = wait_seconds
         self._lineage = Lineage(monitor.config.bounds.open_spans)
         self._doubles = Doubles()
+        self._pace = Pace(monitor.config.pressure)
         self._marked: dict[tuple[str, str], list[HostMark]] = {}
         self._busy = False
         self._lock = threading.RLock()
@@ -89,6 +91,8 @@ class Judge:
             self.skipped += 1
             return ""
         try:
+            if opening.start_ns > (now_ns := self._clock()) + AHEAD_NS:
+                opening = opening._replace(start_ns=now_ns)
             conversation = self._lineage.opened(opening)
             if named:
                 self._lineage.named(opening.trace_id, opening.span_id)
@@ -102,7 +106,7 @@ class Judge:
             self.skipped += 1
             return
         try:
-            self._lineage.passed(trace_id, span_id, end_ns)
+            self._lineage.passed(trace_id, span_id, min(end_ns, self._clock() + AHEAD_NS))
         finally:
             self._lock.release()
 
@@ -112,6 +116,9 @@ class Judge:
         All of them are known to the lineage before the first is judged. `once` are those to judge, where the
         caller has put together what is told of one call twice.
         """
+        now_ns = self._clock()
+        readings = [arrived(reading, now_ns) for reading in readings]
+        once = [arrived(reading, now_ns) for reading in once] if once is not None else readings
         untouched = [Judgement(reading) for reading in readings]
         if not self._acquire():
             self.skipped += len(readings)
@@ -125,7 +132,7 @@ class Judge:
             try:
                 for reading in readings:
                     self._lineage.ended(reading)
-                return [self._judge(reading) for reading in (readings if once is None else once)]
+                return [self._judge(reading) for reading in once]
             finally:
                 self._busy = False
         finally:
@@ -136,6 +143,7 @@ class Judge:
 
         The end of the span does not count it again.
         """
+        reading = arrived(reading, self._clock())
         if not self._acquire():
             self.skipped += 1
             return Judgement(reading)
@@ -182,6 +190,40 @@ class Judge:
         finally:
             self._lock.release()
 
+    def standing(self, conversation: str, *, lane: str = "", agent: str = "") -> Status | None:
+        """Return where one lane of a conversation stands: that of this name or agent, or the one used last.
+
+        None where there is none, or another thread was in the way for too long.
+        """
+        if not self._acquire():
+            return None
+        try:
+            return self.monitor.standing(conversation, lane=lane, agent=agent)
+        finally:
+            self._lock.release()
+
+    def whose(self, reading: Reading) -> Whose | None:
+        """Return whose a span is that is still open; None where another thread was in the way for too long."""
+        if not self._acquire():
+            return None
+        try:
+            whose = self._lineage.resolve(reading)
+            self._rename()
+            return whose
+        finally:
+            self._lock.release()
+
+    def late(self, now_ns: int) -> tuple[Silence, ...]:
+        """Return the tool calls and agents that are open and late; () where another thread was in the way."""
+        if not self._acquire():
+            return ()
+        try:
+            config = self.monitor.config.pressure
+            least = int(min(config.hung_seconds, config.silent_seconds) * 1e9)
+            return self._pace.late(self._lineage.running(now_ns - least), now_ns)
+        finally:
+            self._lock.release()
+
     def changed(self) -> Changes | None:
         """Return what changed since this was last asked, to be saved; None where another thread was in the way.
 
@@ -196,7 +238,7 @@ class Judge:
 
     def adopt(self, lanes: Mapping[LaneKey, tuple[Lane, Sequence[Entry]]], traces: Mapping[str, TraceState]) -> None:
         """Go on where what was saved ended; called before the first span."""
-        for key, (lane, entries) in lanes.items():
+        for key, (lane, entries) in sorted(lanes.items(), key=_last_used):
             self.monitor.replay(key, lane, entries)
         self._lineage.adopt(traces)
 
@@ -208,26 +250,24 @@ class Judge:
         if not reading.span_id:
             return Judgement(reading, self.monitor.mark(reading, mark.conversation, "", ""))
         whose = self._lineage.resolve(reading)
-        renamed = self._rename()
+        self._rename()
         counted = self._marked.setdefault((reading.trace_id, reading.span_id), [])
         counted.append(mark)
         del counted[:-_MARKS]
         if len(self._marked) > self.monitor.config.bounds.open_spans:
             del self._marked[next(iter(self._marked))]
         if mark.conversation not in ("", whose.conversation):
-            return Judgement(reading, self.monitor.mark(reading, mark.conversation, "", ""), renamed)
+            return Judgement(reading, self.monitor.mark(reading, mark.conversation, "", ""))
         completed = _with_hints(reading, whose.hints)
         judged = self.monitor.mark(completed, whose.conversation, whose.lane, whose.agent)
         if judged and (agent := self._lineage.agent_above(completed)) is not None:
             agent.tell(judged)
-        return Judgement(completed, judged, renamed)
+        return Judgement(completed, judged)
 
-    def _rename(self) -> list[Renamed]:
-        """Let what was counted go on under the ids that became known, and return them."""
-        renamed = self._lineage.renamed()
-        for one in renamed:
+    def _rename(self) -> None:
+        """Let what was counted go on under the ids that became known."""
+        for one in self._lineage.renamed():
             self.monitor.rename(one.old, one.new)
-        return renamed
 
     def _judge(self, reading: Reading) -> Judgement:
         if self._marked and (counted := self._marked.pop((reading.trace_id, reading.span_id), None)):
@@ -235,18 +275,24 @@ class Judge:
         ours = not reading.judged and (reading.record is not None or bool(reading.marks))
         admitted = self._doubles.admit(reading, self._lineage.ancestors(reading)) if ours else None
         whose = self._lineage.resolve(admitted) if admitted is not None else None
-        renamed = self._rename()
+        self._rename()
         if admitted is None or whose is None:
-            return Judgement(reading, renamed=renamed)
+            return Judgement(reading)
         completed = _with_hints(admitted, whose.hints)
+        self._pace.saw(completed, whose.conversation, whose.lane)
         judged = self.monitor.observe(completed, whose.conversation, whose.lane, whose.agent)
         if judged and (agent := self._lineage.agent_above(completed)) is not None:
             agent.tell(judged)
-        return Judgement(completed, judged, renamed)
+        return Judgement(completed, judged)
 
     def _renew_lock(self) -> None:
         self._lock = threading.RLock()
         self._busy = False
+
+
+def _last_used(saved: tuple[LaneKey, tuple[Lane, Sequence[Entry]]]) -> int:
+    _, (lane, entries) = saved
+    return entries[-1].now_ns if entries else lane.used_ns
 
 
 def _with_hints(reading: Reading, hints: tuple[tuple[str, str], ...]) -> Reading:

@@ -17,7 +17,7 @@ from otel_stall.dialects.doubles import Ancestor
 from otel_stall.monitor import MAIN
 from otel_stall.verdicts import Judged
 
-__all__ = ["Lineage", "Live", "Opening", "Renamed", "TraceState", "Whose"]
+__all__ = ["Lineage", "Live", "Opening", "Renamed", "Running", "TraceState", "Whose"]
 
 UNNAMED: Final = "unnamed"
 """The conversation of log records that stand in no trace and name none."""
@@ -76,6 +76,18 @@ class Whose:
     agent: str = ""
     provisional: bool = False
     hints: tuple[tuple[str, str], ...] = ()
+
+
+class Running(NamedTuple):
+    """An open span of a tool call, or of an agent (`tool` is ""), and whose it is."""
+
+    trace_id: str
+    span_id: str
+    start_ns: int
+    conversation: str
+    lane: str
+    agent: str
+    tool: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +295,25 @@ class Lineage:
         above = islice(self._upwards(node), int(node.live is None), None)
         agent = next((each for each in above if each.is_agent), None)
         return agent.live if agent is not None and agent.end_ns is None else None
+
+    def running(self, before_ns: int) -> list[Running]:
+        """Return the tool calls and agents that started before this time and have not ended, each call once."""
+        found = []
+        for node in list(self._open.values()):
+            if node.start_ns >= before_ns:
+                continue
+            node.ask()
+            above = islice(self._upwards(node), 1, GENERATIONS + 1)
+            twice = bool(node.tool) and any(each.tool == node.tool and each.end_ns is None for each in above)
+            if (not node.tool and not node.is_agent) or twice or not node.busy_at(before_ns):
+                continue
+            lane, trace = self._lane_of(node), self._traces.get(node.trace_id)
+            conversation = self._known(node) or (trace.conversation if trace is not None else "") or node.trace_id
+            path, agent = (lane.path, lane.name or lane.agent_id) if lane is not None else (MAIN, "")
+            found.append(
+                Running(node.trace_id, node.span_id, node.start_ns, conversation, path, agent, node.tool or "")
+            )
+        return found
 
     def _node(self, reading: Reading) -> _Node:
         key = (reading.trace_id, reading.span_id)

@@ -7,9 +7,9 @@ import time
 from typing import Final, Literal
 
 from opentelemetry import trace
-from opentelemetry.sdk.trace import Span
 
 from otel_stall import attributes as names
+from otel_stall import sdk
 from otel_stall.attachment import attached
 from otel_stall.dialects.hosts import MARK, mark_of
 from otel_stall.emission import CONVERSATION
@@ -64,19 +64,11 @@ def _mark(name: str, evidence: str, conversation: str, time_ns: int) -> None:
     if processor is None:
         _say("no processor is attached: milestones are events on spans, and count when the traces are analysed")
     elif mark is not None:
-        span = _of_sdk(current)
+        span = sdk.recording(current)
         if span is None and not conversation and current.is_recording():
             _say("a milestone on a span that is not the SDK's is counted when the span ends")
         else:
             processor.mark(mark, span)
-
-
-def _of_sdk(current: object) -> Span | None:
-    """Return the SDK's span that records, also out of a vendor's wrapper around it."""
-    for each in (current, getattr(current, "span", None)):
-        if isinstance(each, Span) and each.is_recording():
-            return each
-    return None
 
 
 _SILENT: Final = 16

@@ -7,7 +7,6 @@ conversation id; agents and task classes are capped in number, further ones are 
 from __future__ import annotations
 
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -26,7 +25,6 @@ OTHER: Final = "_other"
 
 _SEGMENT_STEPS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 _PROCESSOR_SECONDS: Final = (0.00002, 0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.005, 0.02, 0.1, 0.5)
-_STALLS: Final = 10_000
 
 Attributes = dict[str, str | int | bool]
 TakeCensus = Callable[[], Census | None]
@@ -37,9 +35,6 @@ class StallMetrics(Protocol):
 
     def judged(self, judged: Judged, task_class: str = "") -> None:
         """Record one verdict."""
-
-    def renamed(self, old: str, new: str) -> None:
-        """Take note that what was counted under a provisional conversation goes on under its real one."""
 
     def ran(self, seconds: float) -> None:
         """Record how long it took to judge a span that got a verdict."""
@@ -52,9 +47,6 @@ class NoOpStallMetrics:
     """Records nothing."""
 
     def judged(self, judged: Judged, task_class: str = "") -> None:
-        """Record nothing."""
-
-    def renamed(self, old: str, new: str) -> None:
         """Record nothing."""
 
     def ran(self, seconds: float) -> None:
@@ -72,7 +64,6 @@ class OTelStallMetrics:
 
     def __init__(self, meter: Meter, take_census: TakeCensus, values: int) -> None:
         self._agents, self._classes = _Capped(values), _Capped(values)
-        self._tokens: OrderedDict[tuple[str, str], tuple[int, int]] = OrderedDict()
         self._steps = _counter(meter, names.METRIC_STEPS)
         self._starts = _counter(meter, names.METRIC_STARTS)
         self._stalled_steps = _counter(meter, names.METRIC_STALLED_STEPS)
@@ -92,22 +83,16 @@ class OTelStallMetrics:
         if verdict.stall is not None:
             if verdict.counted:
                 self._stalled_steps.add(1, {**whose, **_of(verdict.stall)})
-            self._spent(judged, verdict.stall, whose)
+            if verdict.stalled_tokens:
+                self._stalled_tokens.add(verdict.stalled_tokens, {**whose, **_of(verdict.stall)})
         for changed in verdict.changes:
             if changed.change is Change.STARTED and changed.stall is not None:
                 self._starts.add(1, {**whose, names.KIND: changed.stall.kind.value})
             elif changed.change is Change.ENDED and changed.stall is not None:
-                self._spent(judged, changed.stall, whose)
-                self._tokens.pop((judged.conversation, judged.lane), None)
                 steps = changed.stall.last_step - changed.stall.first_step + 1
                 self._durations.record(steps, {**whose, **_of(changed.stall)})
             elif changed.milestone is not None and changed.milestone.evidence.verified:
                 self._segments.record(changed.milestone.segment, whose)
-
-    def renamed(self, old: str, new: str) -> None:
-        """Let the tokens of a stall that were counted stay counted."""
-        for conversation, lane in [key for key in self._tokens if key[0] == old]:
-            self._tokens[new, lane] = self._tokens.pop((conversation, lane))
 
     def ran(self, seconds: float) -> None:
         """Record the time of one hook."""
@@ -122,19 +107,6 @@ class OTelStallMetrics:
         if task_class:
             whose[names.TASK_CLASS] = self._classes(task_class)
         return whose
-
-    def _spent(self, judged: Judged, stall: Stall, whose: Attributes) -> None:
-        """Count the tokens of a stall that its last verdict did not hold yet."""
-        if stall.tokens is None:
-            return
-        key = (judged.conversation, judged.lane)
-        number, before = self._tokens.pop(key, (0, 0))
-        before = before if number == stall.number else 0
-        self._tokens[key] = (stall.number, max(before, stall.tokens))
-        if len(self._tokens) > _STALLS:
-            self._tokens.popitem(last=False)
-        if stall.tokens > before:
-            self._stalled_tokens.add(stall.tokens - before, {**whose, **_of(stall)})
 
 
 def create_stall_metrics(

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from otel_stall.observations import Step
+from otel_stall.observations import Observation, Step
 from otel_stall.reasons import Reason
-from otel_stall.verdicts import Declaration, Evidence, Milestone
+from otel_stall.verdicts import Declaration, Evidence, Milestone, Verdict
 
-__all__ = ["PENDING", "REACHED", "confirmed", "declared_milestone", "milestone_of"]
+__all__ = ["PENDING", "REACHED", "confirmed", "declared_milestone", "kept", "milestone_of"]
 
 PENDING = 32
 """Declared milestones that wait in a lane; older ones are never verified."""
@@ -61,6 +61,26 @@ def confirmed(
         return reached, list(waiting)
     same = tuple(one for one in waiting if one.name == reached.name)
     return replace(reached, confirms=same), [one for one in waiting if one not in same]
+
+
+def kept(reached: Sequence[Milestone], observation: Observation, verdict: Verdict) -> list[Milestone]:
+    """Return the milestones a lane keeps after an observation: the last 32, each with whether it still stands.
+
+    One that a check reached is lost while that check is red.
+    """
+    check = observation.check if isinstance(observation, Step) else None
+    listed = [
+        replace(one, lost_at=None if check.green else one.lost_at or verdict.step)
+        if check is not None and one.check == check.identity
+        else one
+        for one in reached
+    ]
+    for changed in verdict.changes:
+        if (new := changed.milestone) is not None:
+            by_check = check is not None and check.green and new.evidence is Evidence.OBSERVED
+            identity = check.identity if check is not None and by_check else None
+            listed.append(replace(new, fingerprint=verdict.outcome_fingerprint, check=identity))
+    return listed[-REACHED:]
 
 
 def _named(step: Step) -> str:

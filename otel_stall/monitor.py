@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from otel_stall.calls import HostMark, Reading, ToolCall
+from otel_stall.clocks import SetClock
 from otel_stall.config import StallConfig
 from otel_stall.conversations import Lane, LaneKey, Lanes
 from otel_stall.fold import fold
@@ -15,7 +16,7 @@ from otel_stall.rulings import Rulings
 from otel_stall.status import Status, status_of
 from otel_stall.steps import observation
 from otel_stall.turns import with_boundaries
-from otel_stall.verdicts import Judged
+from otel_stall.verdicts import Judged, Verdict
 
 __all__ = ["MAIN", "Monitor", "at_mark"]
 
@@ -23,15 +24,14 @@ MAIN = "main"
 """The lane of a conversation in which no agent is named."""
 
 _MAX_SPANS = 4_096
-_EXPIRE_EVERY = 1_024
 
 
 class Monitor:
     """Folds readings into verdicts, conversation by conversation.
 
-    `clock` gives the time in ns by which lanes are idle: that of arrival for a live owner, so that no span with a
-    wrong time can make another's lane look old. Without one it is the time of the readings, for what is
-    analysed afterwards. Not thread-safe: its owner holds one lock around it.
+    `clock` gives the time in ns by which lanes are idle, and beyond which nothing has ended: that of arrival for
+    a live owner, which sets it where there is none, so that no span with a wrong time can make a lane look old.
+    Without one it is the time of the readings. Not thread-safe: its owner holds one lock around it.
     """
 
     def __init__(self, config: StallConfig | None = None, *, clock: Callable[[], int] | None = None) -> None:
@@ -39,8 +39,7 @@ class Monitor:
         self.lanes = Lanes(self.config.bounds)
         self.rulings = Rulings.of(self.config.milestones)
         self.late_steps = 0
-        self._time = clock
-        self._seen = 0
+        self.clock = clock
 
     def observe(self, reading: Reading, conversation: str, lane: str, agent: str) -> Sequence[Judged]:
         """Return what the fold says of each observation this reading holds, in order.
@@ -62,11 +61,11 @@ class Monitor:
         if known is not None and _span_of(reading) in known.spans:
             return ()
         now_ns = self._now(reading)
-        self._expire(now_ns)
+        self.lanes.expire(now_ns)
         state = self.lanes.use((conversation, lane), now_ns)
         _remember(state, reading)
         if self.lanes.journal is not None:
-            self.lanes.journal.add((conversation, lane), Entry.of(reading, observed, agent))
+            self.lanes.journal.add((conversation, lane), Entry.of(reading, observed, agent, now_ns))
         return self._judged(state, reading, listed, (conversation, lane), agent)
 
     def mark(self, reading: Reading, conversation: str, lane: str, agent: str) -> Sequence[Judged]:
@@ -74,22 +73,23 @@ class Monitor:
 
         Called in the order of time among the readings. A `lane` of "" is the one that the conversation used last.
         """
-        lane = lane or self.lanes.latest(conversation) or MAIN
-        state = self.lanes.use((conversation, lane), self._now(reading))
+        lane, now_ns = lane or self.lanes.latest(conversation) or MAIN, self._now(reading)
+        state = self.lanes.use((conversation, lane), now_ns)
         if self.lanes.journal is not None:
-            self.lanes.journal.add((conversation, lane), Entry.of(reading, None, agent, mark=True))
+            self.lanes.journal.add((conversation, lane), Entry.of(reading, None, agent, now_ns, mark=True))
         listed = [HostMilestone(mark.milestone, mark.evidence) for mark in reading.marks]
         return self._judged(state, reading, listed, (conversation, lane), agent)
 
     def _judged(
         self, state: Lane, reading: Reading, listed: Sequence[Observation], key: LaneKey, agent: str
     ) -> Sequence[Judged]:
-        self._admit(state, reading, agent, step=isinstance(reading.record, ToolCall))
+        self._admit(state, reading, agent)
         judged = []
         for one in with_boundaries(state, reading, listed):
             verdict = fold(state, one, self.config)
             if verdict is None:
                 continue
+            _trace_milestones(state, verdict, reading.trace_id)
             judged.append(
                 Judged(
                     conversation=key[0],
@@ -118,14 +118,25 @@ class Monitor:
         """Return where the lanes of a conversation stand, the one used last at the end; () where it is not known."""
         return tuple(status_of(key, lane) for key, lane in self.lanes if key[0] == conversation)
 
+    def standing(self, conversation: str, *, lane: str = "", agent: str = "") -> Status | None:
+        """Return where the lane of this name or agent stands, the one used last; None where there is none."""
+        for key, state in reversed(self.lanes):
+            if key[0] == conversation and (not lane or key[1] == lane) and (not agent or state.agent == agent):
+                return status_of(key, state)
+        return None
+
     def replay(self, key: LaneKey, lane: Lane, entries: Iterable[Entry]) -> None:
         """Take in a saved lane and fold what was told to it since; called before the first reading."""
         self.lanes.put(key, lane)
+        own, clock = self.clock, SetClock()
+        self.clock = clock
         for entry in entries:
+            clock.now_ns = entry.now_ns or entry.reading.end_ns
             if entry.mark:
                 self.mark(entry.reading, *key, entry.agent)
             else:
                 self.judge(entry.reading, entry.observed, *key, entry.agent)
+        self.clock = own
 
     def snapshot(self) -> str:
         """Return the state of all lanes as one JSON text, without any content of calls or results."""
@@ -136,24 +147,19 @@ class Monitor:
         self.lanes.restore(snapshot)
         self.late_steps = sum(lane.late for _, lane in self.lanes)
 
-    def _admit(self, state: Lane, reading: Reading, agent: str, *, step: bool) -> None:
+    def _admit(self, state: Lane, reading: Reading, agent: str) -> None:
         state.agent = agent or state.agent
         state.service = reading.service or state.service
         state.task_class = reading.task_class or state.task_class
         state.partial = state.partial or not reading.sampled
         if reading.end_ns < state.last_end_ns:
-            late = int(step)
+            late = int(isinstance(reading.record, ToolCall))
             state.late += late
             self.late_steps += late
-        state.last_end_ns = max(state.last_end_ns, reading.end_ns)
+        state.last_end_ns = max(state.last_end_ns, min(reading.end_ns, state.used_ns))
 
     def _now(self, reading: Reading) -> int:
-        return self._time() if self._time is not None else reading.end_ns
-
-    def _expire(self, now_ns: int) -> None:
-        self._seen += 1
-        if self._seen % _EXPIRE_EVERY == 0:
-            self.lanes.expire(now_ns)
+        return self.clock() if self.clock is not None else reading.end_ns
 
 
 def at_mark(reading: Reading, mark: HostMark) -> Reading:
@@ -176,6 +182,13 @@ def _observations(reading: Reading, observed: Observation | None, conversation: 
             yield HostMilestone(mark.milestone, mark.evidence)
     if observed is not None:
         yield observed
+
+
+def _trace_milestones(state: Lane, verdict: Verdict, trace_id: str) -> None:
+    """Say of the milestones that were just reached in which trace that was, which the fold does not know."""
+    new = sum(changed.milestone is not None for changed in verdict.changes)
+    if new:
+        state.reached[-new:] = [replace(one, trace_id=trace_id) for one in state.reached[-new:]]
 
 
 def _span_of(reading: Reading) -> str:

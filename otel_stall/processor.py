@@ -8,9 +8,9 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from opentelemetry import baggage
+from opentelemetry import baggage, trace
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
@@ -21,11 +21,13 @@ from otel_stall.calls import HostMark, Reading
 from otel_stall.config import StallConfig
 from otel_stall.dialects.identities import CONVERSATIONS
 from otel_stall.dialects.readings import KNOWN
-from otel_stall.emission import CONVERSATION, Value
+from otel_stall.emission import CONVERSATION, Event, Value, silent
 from otel_stall.emitter import Emitter, Providers
 from otel_stall.judge import HINTS, Census, Judge, Judgement
 from otel_stall.lineage import Opening
 from otel_stall.monitor import Monitor, at_mark
+from otel_stall.silence import Silence
+from otel_stall.status import Status
 from otel_stall.summaries import Summary
 from otel_stall.verdicts import Judged
 
@@ -45,6 +47,7 @@ _LANGFUSE: Final = "langfuse"
 _SAID: Final = frozenset(CONVERSATIONS)
 
 _Key = tuple[int, int]
+_T = TypeVar("_T")
 
 
 class StallSpanProcessor(SpanProcessor):
@@ -69,7 +72,7 @@ class StallSpanProcessor(SpanProcessor):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.config = config if config is not None else StallConfig.from_environ(os.environ)
-        self.monitor = monitor if monitor is not None else Monitor(self.config, clock=time.time_ns)
+        self.monitor = monitor if monitor is not None else Monitor(self.config)
         self.closed = not self.config.enabled
         self._judge = Judge(self.monitor, wait_seconds=self.config.hook_seconds or _WAIT_SECONDS)
         self._emitter = Emitter(self.config, self._census, Providers(logger_provider, meter_provider), clock=clock)
@@ -79,6 +82,7 @@ class StallSpanProcessor(SpanProcessor):
         self._stamped: dict[_Key, dict[str, object]] = {}
         self._handled: dict[_Key, None] = {}
         self._passed = 0
+        self._told: dict[tuple[str, int], None] = {}
 
     @property
     def errors(self) -> int:
@@ -123,6 +127,60 @@ class StallSpanProcessor(SpanProcessor):
         `mark.conversation`, or else of the conversation that the current context carries.
         """
         self._run(self._mark, mark, span)
+
+    def standing(self, conversation: str = "", *, lane: str = "", agent: str = "") -> Status | None:
+        """Return where a lane stands: of this name or agent, or the one used last; on any thread, raises nothing.
+
+        Without `conversation` it is that of the current span, or of the baggage. None where nothing is known.
+        """
+        return self._answered(None, lambda: self._standing(conversation, lane, agent))
+
+    def tick(self, now_ns: int | None = None) -> tuple[Silence, ...]:
+        """Return the tool calls and agents that are late now, longest first; called from time to time, on any thread.
+
+        Each is logged once as an event `stall.silent`. `now_ns` is the current time where it is not given.
+        Raises nothing.
+        """
+        return self._answered((), lambda: self._late(time.time_ns() if now_ns is None else now_ns))
+
+    def say(self, event: Event, body: str | None = None) -> None:
+        """Log an event of a host's reaction, in the current context and on the current span; raises nothing."""
+        if self.closed:
+            return
+        now = time.time_ns()
+        self._emitter.say(event, time_ns=now, body=body)
+        span = trace.get_current_span()
+        if self._touches and self.config.span_events and span.is_recording():
+            span.add_event(event.name, dict(event.attributes), timestamp=now)
+
+    def _standing(self, conversation: str, lane: str, agent: str) -> Status | None:
+        if not conversation:
+            span = sdk.recording(trace.get_current_span())
+            if span is None:
+                conversation, _ = _carried(None)
+            elif (whose := self._judge.whose(self._read(span, self._without_stamps(span)))) is not None:
+                conversation, lane = whose.conversation, lane or (whose.lane if not agent else "")
+        return self._judge.standing(conversation, lane=lane, agent=agent) if conversation else None
+
+    def _late(self, now_ns: int) -> tuple[Silence, ...]:
+        late = self._judge.late(now_ns)
+        for one in late:
+            if (one.span_id, one.since_ns) not in self._told:
+                self._told[one.span_id, one.since_ns] = None
+                self._emitter.say(silent(one), time_ns=now_ns)
+        while len(self._told) > _HANDLED:
+            del self._told[next(iter(self._told))]
+        return late
+
+    def _answered(self, nothing: _T, ask: Callable[[], _T]) -> _T:
+        """Return what is asked for, `nothing` where the processor is closed or an error was counted."""
+        if self.closed:
+            return nothing
+        try:
+            return ask()
+        except Exception as error:
+            self._emitter.failed(error)
+            return nothing
 
     def shutdown(self) -> None:
         """Let all further spans pass untouched; may be called twice."""
@@ -214,8 +272,6 @@ class StallSpanProcessor(SpanProcessor):
             return False
         (judgement,) = self._judge.ended([self._read(span, said)])
         if not judgement.judged:
-            if judgement.renamed:
-                self._emitter.recorded(judgement)
             return False
         if self._touches:
             attributes, events = self._emitter.on_span(judgement)

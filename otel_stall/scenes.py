@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from otel_stall.counters import Counters
 from otel_stall.loops import InputSide, LoopRun
+from otel_stall.observations import Effect
 from otel_stall.reasons import Reason
 
 __all__ = ["RECENT", "Entry", "Scene", "Trigger"]
@@ -43,6 +44,7 @@ class Entry:
     waits: bool
     reacquired: bool
     tokens: int | None
+    effect: Effect = Effect.OTHER
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ __all__ = [
     "key_of",
     "processors_above",
     "processors_of",
+    "recording",
     "view_of",
     "write",
 ]
@@ -82,6 +83,14 @@ def view_of(span: ReadableSpan, attributes: Mapping[str, object] | None = None) 
         inner if inner is not None else resource,
         bool(context and context.trace_flags.sampled),
     )
+
+
+def recording(current: object) -> Span | None:
+    """Return the SDK's span that records, also out of a vendor's wrapper around it; None where there is none."""
+    for each in (current, getattr(current, "span", None)):
+        if isinstance(each, Span) and each.is_recording():
+            return each
+    return None
 
 
 def below_a_gap(span: ReadableSpan) -> bool:

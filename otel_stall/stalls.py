@@ -23,12 +23,16 @@ _MILD = frozenset({Trigger.AFTER_DONE, Trigger.BLIND})
 
 @dataclass(frozen=True, slots=True)
 class OpenStall:
-    """A stall that lasts, with the triggers that hold it open."""
+    """A stall that lasts, with the triggers that hold it open.
+
+    `pressing` is the level that the counters speak for now; the stall's own level never falls.
+    """
 
     stall: Stall
     triggers: tuple[Trigger, ...]
     calls: frozenset[int] = frozenset()
     tokens_before: int | None = None
+    pressing: Level = Level.NOTICE
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +120,10 @@ def _updated(scene: Scene, before: OpenStall, holding: tuple[Trigger, ...], conf
     stall, step = before.stall, scene.counters.step
     entries = _within(scene.recent, stall.first_step)
     kind = _sharper(stall.kind, _kind(scene, entries, holding))
-    levels = list(stall.levels)
+    levels, pressing = list(stall.levels), _level(scene, holding, config)
     reached = {level for level, _ in levels}
     for level in Level:
-        if level.rank <= _level(scene, holding, config).rank and level not in reached:
+        if level.rank <= pressing.rank and level not in reached:
             levels.append((level, step))
     tokens = None if scene.tokens is None else scene.tokens - (before.tokens_before or 0)
     calls = before.calls | {entry.call for entry in entries[-1:] if entry.call is not None}
@@ -132,7 +136,8 @@ def _updated(scene: Scene, before: OpenStall, holding: tuple[Trigger, ...], conf
         tokens=tokens,
         input_tiers=scene.inputs.since(stall.first_step),
     )
-    return replace(before, stall=updated, triggers=holding, calls=calls if len(calls) <= RECENT else before.calls)
+    calls = calls if len(calls) <= RECENT else before.calls
+    return replace(before, stall=updated, triggers=holding, calls=calls, pressing=pressing)
 
 
 def _within(recent: Sequence[Entry], first_step: int) -> list[Entry]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from otel_stall.conversations import Lane, LaneKey
-from otel_stall.verdicts import Level, Milestone, Stall
+from otel_stall.observations import Effect
+from otel_stall.reasons import TABLE, Reason
+from otel_stall.verdicts import Gain, Level, Milestone, Stall
 
 __all__ = ["ADVICE", "Status", "status_of"]
 
@@ -27,7 +30,10 @@ class Status:
     """Counters, milestones and the open stall of one lane after its last observation.
 
     Steps are counted as in the verdicts; `last_end_ns` is the end of the last span, in epoch ns. `milestones`
-    are the last verified ones and those declared since. `stall` is None outside any.
+    are the last 32, with those that no longer stand. `stall` is None outside any. Inside one, `pressing` is the
+    level that the counters speak for now (the stall's own never falls), `tried` the effects of its last 64 steps
+    and `fruitless` the reasons why steps among them gained nothing, each with its number, most first. `changed_step`
+    is the last step that changed something new, 0 where none is remembered.
     """
 
     conversation: str
@@ -47,6 +53,10 @@ class Status:
     stall: Stall | None
     partial: bool
     last_end_ns: int
+    pressing: Level | None = None
+    tried: tuple[tuple[Effect, int], ...] = ()
+    fruitless: tuple[tuple[Reason, int], ...] = ()
+    changed_step: int = 0
 
     def document(self) -> dict[str, object]:
         """Return the same as values of JSON; names are those of `analyze --format json` where it has them."""
@@ -75,7 +85,10 @@ class Status:
 
 def status_of(key: LaneKey, lane: Lane) -> Status:
     """Return where a lane stands."""
-    counters = lane.counters
+    counters, stall = lane.counters, lane.open.stall if lane.open is not None else None
+    inside = [entry for entry in lane.recent if stall is not None and entry.step >= stall.first_step]
+    barren = [entry.reason for entry in inside if TABLE[entry.reason].gain is Gain.NONE]
+    changed = [entry.step for entry in lane.recent if TABLE[entry.reason].gain is Gain.STATE]
     return Status(
         conversation=key[0],
         lane=key[1],
@@ -91,9 +104,13 @@ def status_of(key: LaneKey, lane: Lane) -> Status:
         milestone_count=counters.milestones,
         waste=counters.waste,
         milestones=tuple(lane.reached),
-        stall=lane.open.stall if lane.open is not None else None,
+        stall=stall,
         partial=lane.partial,
         last_end_ns=lane.last_end_ns,
+        pressing=lane.open.pressing if lane.open is not None else None,
+        tried=tuple(Counter(entry.effect for entry in inside).most_common()),
+        fruitless=tuple(Counter(barren).most_common()),
+        changed_step=max(changed, default=0),
     )
 
 
@@ -103,6 +120,8 @@ def _milestone(milestone: Milestone) -> Mapping[str, object]:
         "name": milestone.name,
         "evidence": milestone.evidence.value,
         "verified": milestone.evidence.verified,
+        "stands": milestone.stands,
+        "trace_id": milestone.trace_id,
     }
 
 

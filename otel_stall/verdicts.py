@@ -65,12 +65,13 @@ _LADDER = (Level.NOTICE, Level.REPLAN, Level.ASK_USER, Level.ABANDON)
 
 
 class EndReason(StrEnum):
-    """Why a stall ended."""
+    """Why a stall ended; `renamed`: another of this lane goes on, that began before the conversation was known."""
 
     GAIN = "gain"
     MILESTONE = "milestone"
     USER_TURN = "user_turn"
     RUN_BOUNDARY = "run_boundary"
+    RENAMED = "renamed"
 
 
 class Evidence(StrEnum):
@@ -128,7 +129,9 @@ class Milestone:
     """One milestone: its step, name and evidence, and the length of the segment it closes.
 
     `confirms` are the declared ones that this one verifies. `confirmed_at` is, of a declared one, the step at
-    which that happened; only a report knows it, for it looks back.
+    which that happened; only a report knows it, for it looks back. The rest is known of those that a lane keeps:
+    `fingerprint` is that of the outcome that reached it, `check` the identity of the check, `lost_at` the step at
+    which that check was red again.
     """
 
     step: int
@@ -137,6 +140,15 @@ class Milestone:
     segment: int
     confirms: tuple[Declaration, ...] = ()
     confirmed_at: int | None = None
+    fingerprint: int | None = None
+    trace_id: str = ""
+    check: int | None = None
+    lost_at: int | None = None
+
+    @property
+    def stands(self) -> bool:
+        """Whether it is verified and its check has not failed since."""
+        return self.evidence.verified and self.lost_at is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +196,8 @@ class Verdict:
 
     `step` is the number of the step, or of the last one where the observation is none. `counted` tells
     the two apart: only counted verdicts are written on a span. Fingerprints are 64-bit integers, None
-    where the content is unknown. `stall` is the stall this step lies in, None outside any.
+    where the content is unknown. `stall` is the stall this step lies in, None outside any; `stalled_tokens`
+    are those that it was not known to have spent before.
     """
 
     step: int
@@ -200,6 +213,7 @@ class Verdict:
     call_fingerprint: int | None = None
     outcome_fingerprint: int | None = None
     stall: Stall | None = None
+    stalled_tokens: int = 0
     changes: tuple[Changed, ...] = ()
 
 

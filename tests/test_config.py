@@ -13,6 +13,7 @@ from otel_stall.config import (
     CommandRules,
     DetectionConfig,
     MilestonesConfig,
+    PressureConfig,
     StallConfig,
     ToolRules,
 )
@@ -30,11 +31,11 @@ class TestDefaults:
         assert (d.amnesia_steps, d.thin_notice, d.distance_limit) == (3, 3, 30)
 
     @pytest.mark.parametrize(
-        "model", [StallConfig, DetectionConfig, BoundsConfig, MilestonesConfig, ToolRules, CommandRules]
+        "model", [StallConfig, DetectionConfig, BoundsConfig, MilestonesConfig, PressureConfig, ToolRules, CommandRules]
     )
     def test_every_setting_is_described(self, model: type[BaseModel]) -> None:
         """Each field says its effect and unit."""
-        nested = {"detection", "bounds", "milestones"}
+        nested = {"detection", "bounds", "milestones", "pressure"}
 
         assert [
             name for name, field in model.model_fields.items() if not field.description and name not in nested

@@ -193,9 +193,10 @@ class TestEvents:
         assert events_of(nobody) == [Event("stall.context_compacted", Severity.DEBUG, {"stall.step": 3})]
 
     def test_all_are_registered(self) -> None:
-        """Each change has an event of its own, and the registry lists them all."""
+        """Each change has an event of its own, and the registry lists them all, with those of a host's reaction."""
         found = [event.name for event in events_of(judged(*(Changed(change, 1) for change in Change)))]
-        assert found == [name.key for name in names.names("event")]
+        reactions = [names.EVENT_ABANDONED, names.EVENT_SILENT]
+        assert [*found, *reactions] == [name.key for name in names.names("event")]
 
 
 class TestEventLog:

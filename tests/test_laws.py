@@ -19,8 +19,8 @@ from strategies import SMALL, any_calls, lanes
 from otel_stall.analysis import analyze
 from otel_stall.calls import ModelCall, ToolCall
 from otel_stall.config import StallConfig
-from otel_stall.conversations import Lane
-from otel_stall.milestones import PENDING
+from otel_stall.conversations import UNTOLD, Lane
+from otel_stall.milestones import PENDING, REACHED
 from otel_stall.monitor import Monitor
 from otel_stall.processor import StallSpanProcessor
 from otel_stall.scenes import RECENT
@@ -300,6 +300,8 @@ LIMITS = {
     "lane.ledger.lines": SMALL.bounds.lines,
     "lane.spans": 4_096,
     "lane.declared": PENDING,
+    "lane.reached": REACHED,
+    "lane.untold": UNTOLD,
     "lane.turn.calls": 256,
     "lane.recent": RECENT,
     "lane.open.calls": RECENT,

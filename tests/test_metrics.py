@@ -76,12 +76,12 @@ def test_a_run_that_stalls(meters: Meters) -> None:
     """Steps, the stall's start, its steps, tokens and length, and the segment: each is counted where it happens."""
     recorded = metrics(meters, Census(conversations=3, active=1, evictions=2, late_steps=4, skipped=5, forgotten=6))
     more = replace(STALL, last_step=6, tokens=150, levels=((Level.NOTICE, 5), (Level.REPLAN, 6)))
-    over = replace(more, ended=EndReason.MILESTONE, tokens=170)
+    over = replace(more, ended=EndReason.MILESTONE)
     reached = Milestone(7, "tests", Evidence.OBSERVED, 7)
     for verdict in (
         OUTSIDE,
-        replace(INSIDE, changes=(Changed(Change.STARTED, 5, STALL),)),
-        replace(INSIDE, step=6, stall=more, changes=(Changed(Change.ESCALATED, 6, more),)),
+        replace(INSIDE, stalled_tokens=100, changes=(Changed(Change.STARTED, 5, STALL),)),
+        replace(INSIDE, step=6, stall=more, stalled_tokens=50, changes=(Changed(Change.ESCALATED, 6, more),)),
         replace(
             OUTSIDE,
             step=7,
@@ -104,7 +104,7 @@ def test_a_run_that_stalls(meters: Meters) -> None:
             ("stall.stalled_steps", notice, 1),
             ("stall.stalled_steps", replan, 1),
             ("stall.stalled_tokens", notice, 100),
-            ("stall.stalled_tokens", replan, 70),
+            ("stall.stalled_tokens", replan, 50),
             ("stall.segment.length", whose, 7),
             ("stall.duration", replan, 4),
             ("stall.active", {}, 1),
@@ -156,15 +156,6 @@ def test_what_is_no_step(meters: Meters) -> None:
     recorded.judged(judged(replace(INSIDE, counted=False, stall=replace(STALL, tokens=None), changes=changes)))
     told = {name for name, _, value in meters.points() if value}
     assert told == {"stall.starts"}
-
-
-def test_tokens_of_the_next_stall(meters: Meters) -> None:
-    """Each stall counts its own tokens from zero, in each lane by itself."""
-    recorded = metrics(meters)
-    for conversation in ("a", "b"):
-        recorded.judged(judged(INSIDE, conversation=conversation))
-        recorded.judged(judged(replace(INSIDE, stall=replace(STALL, number=2, tokens=30)), conversation=conversation))
-    assert [value for _, _, value in meters.of("stall.stalled_tokens")] == [260]
 
 
 def test_buckets_are_steps(meters: Meters) -> None:

@@ -5,20 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from acts import feed, read, readings
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import SpanLimits, TracerProvider
 
 import otel_stall
 from otel_stall import StallConfig, StallSpanProcessor
-from otel_stall.conversations import Lane, Lanes
-from otel_stall.dialects import Doubles
-from otel_stall.judge import Judge
-from otel_stall.metrics import create_stall_metrics
+from otel_stall.conversations import Lanes
 from otel_stall.monitor import Monitor
 from otel_stall.testing import RecordedProvider, tool_reading
-from otel_stall.verdicts import Judged
 
 DAYS_NS = 10 * 86_400 * 10**9
 
@@ -47,49 +40,6 @@ def test_a_milestone_in_a_wrong_unit_costs_no_counts() -> None:
     assert [one["stall.step"] for one in recorded.verdicts()] == [1, 2]
     assert [one["stall.milestone.count"] for one in recorded.verdicts()] == [0, 1]
     assert processor.monitor.lanes.evicted == 0
-
-
-def test_a_stall_that_was_open_under_the_real_name_is_still_ended() -> None:
-    """Where a provisional lane goes on in the place of one inside a stall, the stall goes on, and its end is told."""
-    monitor, stuck = Monitor(), [read("a.py", "x = 1")] * 9
-    assert feed(monitor, readings(stuck))[-1].verdict.stall is not None
-    ((key, lane),) = list(monitor.lanes)
-    monitor.lanes.put(("trace", key[1]), Lane())
-    monitor.rename("trace", key[0])
-    goes_on = monitor.lanes.get(key)
-    assert goes_on is not lane
-    assert goes_on is not None
-    assert goes_on.open == lane.open
-
-
-def test_tokens_of_a_stall_are_counted_once_though_it_was_renamed() -> None:
-    """Under its trace's id and then under the conversation's, a stall's tokens are the same tokens."""
-    reader = InMemoryMetricReader()
-    provider = MeterProvider([reader], shutdown_on_exit=False)
-    metrics = create_stall_metrics(provider, lambda: None)
-    judged = _stalled_with_tokens()
-    metrics.judged(replace(judged, conversation="trace"))
-    metrics.renamed("trace", "real")
-    metrics.judged(replace(judged, conversation="real"))
-    data = reader.get_metrics_data()
-    assert data is not None
-    counted = [
-        point.value  # type: ignore[union-attr]
-        for resource in data.resource_metrics
-        for scope in resource.scope_metrics
-        for metric in scope.metrics
-        if metric.name == "stall.stalled_tokens"
-        for point in metric.data.data_points
-    ]
-    provider.shutdown()
-    assert counted == [120]
-
-
-def _stalled_with_tokens() -> Judged:
-    judged = feed(Monitor(), readings([read("a.py", "x = 1")] * 9))[-1]
-    stall = judged.verdict.stall
-    assert stall is not None
-    return replace(judged, verdict=replace(judged.verdict, stall=replace(stall, tokens=120), changes=()))
 
 
 def test_a_milestone_on_a_full_span_leaves_the_limit_of_events() -> None:
@@ -122,17 +72,6 @@ def test_counts_survive_a_snapshot() -> None:
     assert restored.late_steps == monitor.late_steps == 1
 
 
-def test_the_memory_of_doubles_holds_no_text_of_an_error() -> None:
-    """Some emitters put the whole error where its class belongs: that is not remembered, a class's name is."""
-    doubles = Doubles()
-    reading = tool_reading("read", {"a": 1}, "x")
-    assert reading.record is not None
-    for number, told in enumerate(("ValueError", "the secret of line 3")):
-        record = replace(reading.record, error_type=told)  # type: ignore[arg-type]
-        doubles.admit(replace(reading, span_id=f"{number:016x}", record=record))
-    assert sorted(sight.error_type for sight in doubles._spans.values()) == ["", "ValueError"]
-
-
 def test_open_spans_that_fall_out_are_counted() -> None:
     """Beyond the bound the oldest open span is forgotten, and the census says so."""
     processor = StallSpanProcessor(StallConfig.create({"bounds": {"open_spans": 2}}))
@@ -143,13 +82,3 @@ def test_open_spans_that_fall_out_are_counted() -> None:
     assert census.forgotten == 3
     for span in spans:
         span.end()
-
-
-def test_a_judge_says_what_was_renamed() -> None:
-    """The judgement of the span that names the conversation carries the old and the new name."""
-    judge = Judge(Monitor())
-    child = tool_reading("read", {"a": 1}, "x", number=1)
-    judge.ended([child])
-    parent = replace(child, span_id=f"{9:016x}", record=None, conversation="real", is_agent=True)
-    (judgement,) = judge.ended([parent])
-    assert [(one.old, one.new) for one in judgement.renamed] == [(child.trace_id, "real")]

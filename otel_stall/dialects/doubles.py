@@ -9,7 +9,6 @@ was written in or beside; a part of a call is joined to the span around it.
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,8 +36,6 @@ _RECORD_NS: Final = 500_000_000
 _PEERS: Final = 16
 _GENERATIONS: Final = 32
 _SCALARS: Final = 1_024
-# The name of an error's class may be remembered; some emitters put the whole error there.
-_CLASS: Final = re.compile(r"[A-Za-z_][\w.]{0,79}")
 # Names that instrumentations give to every tool span, whatever the tool.
 _ANY_TOOL: Final = frozenset(
     {"running tool", "Function: {name}", "FunctionTool", "SimpleTool", "haystack.agent.step.tool"}
@@ -72,7 +69,6 @@ class _Sight:
     carrier: str = ""
     parent_id: str = ""
     failed: bool | None = None
-    error_type: str = ""
     exit_code: int | None = None
     denied: bool = False
 
@@ -275,7 +271,6 @@ def _sight(reading: Reading) -> _Sight:
         values=_values(call.arguments) if call else None,
         filled=content,
         failed=call.failed if call else None,
-        error_type=call.error_type if call and _CLASS.fullmatch(call.error_type) else "",
         exit_code=call.exit_code if call else None,
         denied=call.denied if call else False,
     )
@@ -390,7 +385,6 @@ def _completed(reading: Reading, inner: Sequence[_Sight]) -> Reading:
         call = replace(
             call,
             failed=True if seen.failed else call.failed,
-            error_type=call.error_type or seen.error_type,
             exit_code=seen.exit_code if call.exit_code is None else call.exit_code,
             call_id=call.call_id or seen.call_id,
             denied=call.denied or seen.denied,

@@ -14,7 +14,10 @@ from otel_stall.dialects.payloads import parse_json
 from otel_stall.dialects.sightings import Sighting, plain_text
 from otel_stall.spans import CutText
 
-__all__ = ["Said", "event_input", "event_output", "flattened", "people_speaking", "said"]
+__all__ = ["OURS", "Said", "event_input", "event_output", "flattened", "people_speaking", "said"]
+
+OURS: Final = "[otel-stall]"
+"""Begins every text that otel-stall itself shows to a model: it is nobody's word, wherever it stands."""
 
 _TEXT_LIMIT: Final = 1 << 18
 _NESTING: Final = 8
@@ -42,7 +45,7 @@ class Said:
 def people_speaking(value: object) -> int | None:
     """Return in how many input messages a person speaks, None where there are no messages to read.
 
-    A user-role message made of tool results alone is no person's.
+    A user-role message made of tool results, or of what otel-stall shows to the model, is no person's.
     """
     messages = parse_json(value)
     if not isinstance(messages, (list, dict)):
@@ -188,7 +191,11 @@ def _speaks(message: Mapping[str, object]) -> bool:
     if not isinstance(role, str) or role.lower() not in _PEOPLE:
         return False
     parts = _parts(message)
-    return not parts or any(not _is(part, _RESULTS, _RESULT_KEYS) for part in parts)
+    return not parts or any(not _is(part, _RESULTS, _RESULT_KEYS) and not _ours(part) for part in parts)
+
+
+def _ours(part: object) -> bool:
+    return _text(part).startswith(OURS)
 
 
 def _is(part: object, kinds: frozenset[str], keys: Sequence[str]) -> bool:

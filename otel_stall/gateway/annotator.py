@@ -75,8 +75,6 @@ class Annotator:
             for judgement in self._judge.ended(readings, once):
                 if judgement.judged:
                     self._remember(judgement)
-                elif judgement.renamed:
-                    self._emitter.recorded(judgement)
             return [self._said(entries) for entries in parts]
 
     def told(self, tellings: Sequence[Telling]) -> None:

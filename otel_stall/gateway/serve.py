@@ -7,7 +7,6 @@ import ipaddress
 import logging
 import signal
 import sqlite3
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -65,7 +64,7 @@ def assembled(config: GatewayConfig, rules: StallConfig, forwarder: Forwarder) -
     Raises ConfigError where the file cannot be used.
     """
     provider = create_provider(forwarder, config.metrics_seconds)
-    judge = Judge(Monitor(rules, clock=time.time_ns), wait_seconds=_JUDGE_SECONDS)
+    judge = Judge(Monitor(rules), wait_seconds=_JUDGE_SECONDS)
     emitter = Emitter(rules, judge.census, Providers(meter=provider))
     annotates = config.mode == "inline" and rules.mode == "annotate"
     annotator = Annotator(judge, emitter, limit=config.limits.remembered_spans, annotates=annotates)

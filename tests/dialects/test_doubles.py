@@ -42,8 +42,8 @@ def admitted(*readings: Reading) -> list[Reading]:
 def test_a_transport_span_without_content_leaves_the_call_to_the_outer_span() -> None:
     """The inner ends first and knows less; what it says of failure and ids completes the outer."""
     outer = tool("o", FULL, 0, 10)
-    inner = tool("i", replace(BARE, failed=True, error_type="E", call_id="c", exit_code=2), 1, 9, "inner", "o")
-    whole = replace(outer, record=replace(FULL, failed=True, error_type="E", call_id="c", exit_code=2))
+    inner = tool("i", replace(BARE, failed=True, call_id="c", exit_code=2), 1, 9, "inner", "o")
+    whole = replace(outer, record=replace(FULL, failed=True, call_id="c", exit_code=2))
     assert admitted(outer, inner) == [whole]
     assert merge([outer, inner]) == [whole]
 
@@ -151,6 +151,18 @@ def test_what_is_no_record_is_always_admitted() -> None:
     other = Reading("t", "x", "agent", "GET", 0, 1)
     assert merge([AGENT, other]) == [other, AGENT]
     assert Doubles().admit(other) == other
+
+
+def test_what_is_remembered_holds_nothing_of_what_a_call_said() -> None:
+    """Some emitters put the whole error where its class belongs; that is not kept live, and offline it is not lost."""
+    said = Content({"a": "secret"}, Capture.CAPTURED)
+    call = ToolCall("bash", said, Content("secret"), failed=True, error_type="secret", error_message="secret")
+    doubles = Doubles()
+    for reading in (tool("a", call, 0, 1), tool("b", call, 5, 6, "inner", "o")):
+        doubles.admit(reading, [Ancestor("o", "execute_tool bash", "outer")])
+    assert "secret" not in repr((doubles._spans, doubles._peers, doubles._inner, doubles._called))
+    inner = tool("i", replace(BARE, failed=True, error_type="E"), 1, 9, "inner", "o")
+    assert merge([tool("o", FULL), inner]) == [tool("o", replace(FULL, failed=True, error_type="E"))]
 
 
 def test_memory_is_bounded() -> None:

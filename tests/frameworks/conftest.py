@@ -39,7 +39,8 @@ class Host(NamedTuple):
 def host() -> Host:
     """Return the global provider: some frameworks take no other."""
     provider = TracerProvider(shutdown_on_exit=False)
-    processor = StallSpanProcessor(StallConfig())
+    # A limit below the dry streak of `ask_user`, so that asking and giving up are steps apart.
+    processor = StallSpanProcessor(StallConfig.create({"detection": {"distance_limit": 10}}))
     exporter = InMemorySpanExporter()
     provider.add_span_processor(processor)
     provider.add_span_processor(SimpleSpanProcessor(exporter))
