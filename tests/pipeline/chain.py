@@ -15,14 +15,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import grpc
 import urllib3
 import yaml
+from jaeger_api import find_traces
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 from opentelemetry.sdk.trace.export import SpanExportResult
 
 __all__ = [
     "CONFIGS", "Ports", "collector", "eventually", "export", "haproxy", "jaeger", "json_lines", "program", "prometheus",
-    "started",
+    "searched", "started",
 ]  # fmt: skip
 
 CONFIGS: Final = Path(__file__).parents[2] / "collector-config"
@@ -105,6 +108,17 @@ def jaeger(folder: Path, ports: Mapping[str, str]) -> Iterator[str]:
     command = [program("jaeger"), "--config", str(CONFIGS / "jaeger/jaeger.yaml")]
     with started(command, f"http://{given['JAEGER_UI']}/api/v3/services", folder, **given):
         yield given["JAEGER_GRPC"]
+
+
+def searched(api: str, attributes: Mapping[str, str]) -> list[TracesData]:
+    """Return the traces of these tests' agents that Jaeger finds by attributes.
+
+    None where it sends one that can't be read, as it does now and then for a trace that is being written.
+    """
+    try:
+        return find_traces(api, "agents", attributes)
+    except grpc.RpcError:
+        return []
 
 
 @contextmanager
