@@ -6,12 +6,15 @@ import os
 import threading
 import time
 import weakref
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from otel_stall import attributes as names
+from otel_stall.bounded import trim
 from otel_stall.calls import HostMark, Reading
 from otel_stall.clocks import AHEAD_NS, arrived
 from otel_stall.conversations import Lane
@@ -41,7 +44,7 @@ class Judgement(NamedTuple):
 
 class Census(NamedTuple):
     """How many conversations are known, and how many of them are inside a stall; what fell out, came late or was
-    passed untouched so far. `forgotten` counts open spans that fell out.
+    passed untouched so far. `forgotten` counts what else fell out of the memories of `bounded`.
     """
 
     conversations: int = 0
@@ -49,7 +52,7 @@ class Census(NamedTuple):
     evictions: int = 0
     late_steps: int = 0
     skipped: int = 0
-    forgotten: int = 0
+    forgotten: Mapping[str, int] = MappingProxyType({})
 
 
 class Changes(NamedTuple):
@@ -64,7 +67,8 @@ class Judge:
 
     No method waits longer than `wait_seconds` for another thread. The end of a span that comes at a bad
     time is left out and counted in `skipped`, as are a start and a milestone. The agent's open span is told
-    of each verdict. What the monitor raises comes through.
+    of each verdict. What the monitor raises comes through. `dropped` counts what fell out of a memory beside it,
+    its owner's too.
     """
 
     def __init__(self, monitor: Monitor, *, wait_seconds: float = 1.0, clock: Callable[[], int] = time.time_ns) -> None:
@@ -75,6 +79,7 @@ class Judge:
         self._wait = wait_seconds
         self._lineage = Lineage(monitor.config.bounds.open_spans)
         self._doubles = Doubles()
+        self.dropped: Counter[str] = Counter()
         self._marked: dict[tuple[str, str], list[HostMark]] = {}
         self._busy = False
         self._lock = threading.RLock()
@@ -168,11 +173,13 @@ class Judge:
         try:
             lanes = list(self.monitor.lanes)
             evicted, late = self.monitor.lanes.evicted, self.monitor.late_steps
+            forgotten = self.dropped + self._doubles.dropped + self._lineage.dropped
+            forgotten["digests"] += self.monitor.lanes.dropped
         finally:
             self._lock.release()
         known = {conversation for (conversation, _), _ in lanes}
         active = {conversation for (conversation, _), lane in lanes if lane.open is not None}
-        return Census(len(known), len(active), evicted, late, self.skipped, self._lineage.evicted)
+        return Census(len(known), len(active), evicted, late, self.skipped, +forgotten)
 
     def status(self, conversation: str = "", *, limit: int = 1) -> tuple[Status, ...] | None:
         """Return where the lanes of a conversation stand, or without one the `limit` lanes used last, newest first.
@@ -217,9 +224,9 @@ class Judge:
         self._rename()
         counted = self._marked.setdefault((reading.trace_id, reading.span_id), [])
         counted.append(mark)
+        self.dropped["marks"] += len(counted[:-_MARKS])
         del counted[:-_MARKS]
-        if len(self._marked) > self.monitor.config.bounds.open_spans:
-            del self._marked[next(iter(self._marked))]
+        trim(self._marked, self.monitor.config.bounds.open_spans, self.dropped, "marks")
         if mark.conversation not in ("", whose.conversation):
             return Judgement(reading, self.monitor.mark(reading, mark.conversation, "", ""))
         completed = _with_hints(reading, whose.hints)

@@ -16,6 +16,7 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
 from otel_stall import attributes as names
 from otel_stall import dialects, sdk
+from otel_stall.bounded import trim
 from otel_stall.breaker import Breaker
 from otel_stall.calls import HostMark, Reading
 from otel_stall.config import StallConfig
@@ -194,13 +195,11 @@ class StallSpanProcessor(SpanProcessor):
                 stamps[name] = value
         if stamps and sdk.write(span, stamps):
             self._stamped[sdk.key_of(span)] = {name: held.get(name) for name in stamps}
-            if len(self._stamped) > self.config.bounds.open_spans:
-                self._stamped.pop(next(iter(self._stamped)), None)
+            trim(self._stamped, self.config.bounds.open_spans, self._judge.dropped, "stamps")
 
     def _ending(self, span: Span) -> bool:
         self._handled[sdk.key_of(span)] = None
-        if len(self._handled) > _HANDLED:
-            self._handled.pop(next(iter(self._handled)), None)
+        trim(self._handled, _HANDLED, self._judge.dropped, "ended_spans")
         return self._end(span)
 
     def _end(self, span: ReadableSpan) -> bool:
