@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
-import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +17,7 @@ from otel_stall.calls import HostMark, Reading
 from otel_stall.clocks import AHEAD_NS, arrived
 from otel_stall.conversations import Lane
 from otel_stall.dialects.doubles import Doubles
+from otel_stall.forks import renew_in_children
 from otel_stall.journal import Entry, LaneChange, LaneKey
 from otel_stall.lineage import Lineage, Opening, TraceState
 from otel_stall.monitor import Monitor
@@ -83,7 +82,7 @@ class Judge:
         self._marked: dict[tuple[str, str], list[HostMark]] = {}
         self._busy = False
         self._lock = threading.RLock()
-        _renew_after_fork(self)
+        renew_in_children(self._renew_lock)
 
     def opened(self, opening: Opening, *, named: bool) -> str:
         """Take note of a span that started, and return the conversation it starts in, "" where not known.
@@ -268,16 +267,3 @@ def _last_used(saved: tuple[LaneKey, tuple[Lane, Sequence[Entry]]]) -> int:
 def _with_hints(reading: Reading, hints: tuple[tuple[str, str], ...]) -> Reading:
     missing = {HINTS[key]: value for key, value in hints if not getattr(reading, HINTS[key])}
     return replace(reading, **missing) if missing else reading  # type: ignore[arg-type] # all are strings
-
-
-def _renew_after_fork(judge: Judge) -> None:
-    """Give a forked child a lock of its own: the parent's may be held by a thread that does not exist there."""
-    if not hasattr(os, "register_at_fork"):
-        return
-    renew = weakref.WeakMethod(judge._renew_lock)
-
-    def renew_in_child() -> None:
-        if (method := renew()) is not None:
-            method()
-
-    os.register_at_fork(after_in_child=renew_in_child)
