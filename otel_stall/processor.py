@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import time
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
 
 __all__ = ["StallSpanProcessor"]
+
+_LOG = logging.getLogger("otel_stall")
 
 _WAIT_SECONDS: Final = 1.0
 _HANDLED: Final = 4_096
@@ -80,6 +83,7 @@ class StallSpanProcessor(SpanProcessor):
         self._stamped: dict[_Key, dict[str, object]] = {}
         self._handled: dict[_Key, None] = {}
         self._passed = 0
+        self._looked = False
 
     @property
     def errors(self) -> int:
@@ -161,6 +165,8 @@ class StallSpanProcessor(SpanProcessor):
     def _open(self, span: Span, parent_context: Context | None) -> bool:
         if self._breaker.open and self._breaker.lets_pass(self._clock()):
             return False
+        if not self._looked:
+            self._look(span)
         context = span.get_span_context()
         carried, hints = _carried(parent_context)
         opening = Opening(
@@ -179,6 +185,14 @@ class StallSpanProcessor(SpanProcessor):
         if (conversation or hints) and self._stamps():
             self._stamp(span, conversation, hints)
         return False
+
+    def _look(self, first: Span) -> None:
+        self._looked = True
+        if sdk.starts_elsewhere(first):
+            _LOG.warning(
+                "ConcurrentMultiSpanProcessor tells of spans on threads of its own without their context: what baggage "
+                "says of conversations and runs is not seen, only what spans say; the default processor passes it on"
+            )
 
     def _stamps(self) -> bool:
         wanted = self.config.stamp
