@@ -102,11 +102,18 @@ class StallSpanProcessor(SpanProcessor):
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Remember the span's parent and what it carries; costs a few microseconds."""
-        self._run(self._open, span, parent_context)
+        # Here and in every hook: near the recursion limit no call can be made, not even that of what counts errors.
+        try:
+            self._run(self._open, span, parent_context)
+        except RecursionError:
+            self._emitter.errors += 1
 
     def _on_ending(self, span: Span) -> None:
         """Judge the span before any processor sees its end; the SDK calls this from 1.40 on."""
-        self._run(self._ending, span)
+        try:
+            self._run(self._ending, span)
+        except RecursionError:
+            self._emitter.errors += 1
 
     def on_end(self, span: ReadableSpan) -> None:
         """Judge the span here where a wrapping processor passes on no `_on_ending`."""
@@ -114,12 +121,12 @@ class StallSpanProcessor(SpanProcessor):
             return
         try:
             # An entry is None: this span was there in `_on_ending`.
-            if self._handled.pop(sdk.key_of(span), False) is None:
-                return
+            if self._handled.pop(sdk.key_of(span), False) is not None:
+                self._run(self._end, span)
+        except RecursionError:
+            self._emitter.errors += 1
         except Exception as error:
             self._emitter.failed(error)
-            return
-        self._run(self._end, span)
 
     def mark(self, mark: HostMark, span: Span | None = None) -> None:
         """Count a milestone of the host's at once, on any thread; raises nothing, as every hook.
@@ -127,7 +134,10 @@ class StallSpanProcessor(SpanProcessor):
         `span` is the open span that carries its event, and tells whose it is. Without one it is that of
         `mark.conversation`, or else of the conversation that the current context carries.
         """
-        self._run(self._mark, mark, span)
+        try:
+            self._run(self._mark, mark, span)
+        except RecursionError:
+            self._emitter.errors += 1
 
     def shutdown(self) -> None:
         """Let all further spans pass untouched; may be called twice."""
