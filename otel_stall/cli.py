@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO
 import click
 
 from otel_stall import __version__
-from otel_stall.cli_gateway import serve, status
+from otel_stall.cli_gateway import hook, serve, status
 from otel_stall.errors import ConfigError, NoAnswerError
 
 if TYPE_CHECKING:
@@ -361,6 +361,7 @@ def demo(fast: bool, output: Path, svg: Path | None) -> int:
     return run(output, pause=0.0 if fast or not sys.stdout.isatty() else 0.12, picture=svg)
 
 
+commands.add_command(hook)
 commands.add_command(serve)
 commands.add_command(status)
 

@@ -41,7 +41,11 @@ def milestone(
     try:
         _mark(name, evidence, conversation or "", timestamp or time.time_ns())
     except Exception as error:
-        _say(f"a milestone could not be counted: {type(error).__name__}")
+        # Near the recursion limit nothing can be said, either, and `suppress` would be a call.
+        try:  # noqa: SIM105
+            _say(f"a milestone could not be counted: {type(error).__name__}")
+        except RecursionError:
+            pass
 
 
 def _mark(name: str, evidence: str, conversation: str, time_ns: int) -> None:

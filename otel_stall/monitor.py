@@ -199,3 +199,4 @@ def _remember(state: Lane, reading: Reading) -> None:
     state.spans[_span_of(reading)] = None
     if len(state.spans) > _MAX_SPANS:
         del state.spans[next(iter(state.spans))]
+        state.ledger.evicted += 1

@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Final
 
 from opentelemetry.attributes import BoundedAttributes
+from opentelemetry.sdk.trace import ConcurrentMultiSpanProcessor, ReadableSpan, Span, SpanProcessor
 from opentelemetry.sdk.trace import Event as SpanEvent
-from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.sdk.util import BoundedList
 from opentelemetry.trace import SpanKind, StatusCode
 from opentelemetry.util.types import AnyValue
@@ -30,6 +30,7 @@ __all__ = [
     "processors_above",
     "processors_of",
     "recording",
+    "starts_elsewhere",
     "view_of",
     "write",
 ]
@@ -153,6 +154,11 @@ def processors_above(span: object) -> Iterator[object]:
         if isinstance(holder, SpanProcessor):
             yield holder
             yield from processors_of(holder)
+
+
+def starts_elsewhere(span: Span) -> bool:
+    """Return whether processors are told of a span's start on another thread, where its context is not current."""
+    return any(isinstance(each, ConcurrentMultiSpanProcessor) for each in processors_above(span))
 
 
 def _open_with_room(span: ReadableSpan, attributes: int, events: int) -> bool:
