@@ -90,7 +90,7 @@ def analyze(
 
     PATH is a file, a folder or "-" for standard input: OTLP as JSON lines or protobuf, traces as Jaeger,
     Tempo, Phoenix or CloudWatch give them out or as the TRAIL benchmark has them, or spans as the Python
-    SDK prints them; gzip and Zstandard are recognised. Exit status 1 if nothing could be read.
+    SDK prints them; gzip and Zstandard are recognised. Exit status 1 if no span could be read.
     """
     from otel_stall.readers import Problems
 
@@ -233,9 +233,10 @@ def _say(problems: Problems, *, listed: bool) -> int:
             click.echo(f"otel-stall: {problem_line(problem)}", err=True)
         if problems.dropped:
             click.echo(f"otel-stall: and {problems.dropped} more problems", err=True)
-    if problems.requests:
+    if problems.items or (problems.exports and not problems.count):
         return 0
-    click.echo("otel-stall: nothing could be read", err=True)
+    found = "no span was found in what could be read" if problems.requests else "nothing could be read"
+    click.echo(f"otel-stall: {found}", err=True)
     return NOTHING_READ
 
 
