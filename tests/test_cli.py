@@ -37,7 +37,7 @@ def test_what_makes_no_sense_is_said(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
         main(arguments)
-    assert ended.value.code
+    assert ended.value.code == 2
     assert said in capsys.readouterr().err
 
 
