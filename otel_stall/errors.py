@@ -2,6 +2,7 @@
 
     StallError
     ├── ConfigError    (ValueError)  a setting is wrong; raised at start-up only
+    │   └── ConfigFileError          the file with the settings is
     ├── DecodeError    (ValueError)  input is not the format it claims to be
     ├── NoAnswerError                a gateway that was asked gave no answer
     └── SnapshotError  (ValueError)  a saved state cannot be read
@@ -9,7 +10,7 @@
 After start-up nothing is raised into the host: hooks catch, count and log.
 """
 
-__all__ = ["ConfigError", "DecodeError", "NoAnswerError", "SnapshotError", "StallError"]
+__all__ = ["ConfigError", "ConfigFileError", "DecodeError", "NoAnswerError", "SnapshotError", "StallError"]
 
 
 class StallError(Exception):
@@ -23,6 +24,10 @@ class ConfigError(StallError, ValueError):
         super().__init__(f"{field}: {problem}")
         self.field = field
         self.problem = problem
+
+
+class ConfigFileError(ConfigError):
+    """A file of settings cannot be used; `field` is its path."""
 
 
 class DecodeError(StallError, ValueError):

@@ -141,7 +141,7 @@ _FORWARD = ("--forward", "grpc://127.0.0.1:1")
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "gateway.forward: Field required"),
+        ([], "gateway.forward: must be given"),
         (["--forward", "x"], "gateway.forward.url: must be grpc://host:port"),
         ([*_FORWARD, "--grpc", "192.0.2.1:1"], "gateway.grpc: 192.0.2.1:1 cannot be listened on"),
         ([*_FORWARD, "--http", "192.0.2.1:1"], "gateway.http: 192.0.2.1:1"),
