@@ -1,13 +1,15 @@
 """The errors otel-stall raises, kept apart to avoid import loops.
 
     StallError
+    ├── Abandoned                    a run was given up, in `otel_stall.pressure`
     ├── ConfigError    (ValueError)  a setting is wrong; raised at start-up only
     │   └── ConfigFileError          the file with the settings is
     ├── DecodeError    (ValueError)  input is not the format it claims to be
     ├── NoAnswerError                a gateway that was asked gave no answer
     └── SnapshotError  (ValueError)  a saved state cannot be read
 
-After start-up nothing is raised into the host: hooks catch, count and log.
+After start-up nothing is raised into the host: hooks catch, count and log. `Abandoned` alone is, where it was
+opted into.
 """
 
 __all__ = ["ConfigError", "ConfigFileError", "DecodeError", "NoAnswerError", "SnapshotError", "StallError"]

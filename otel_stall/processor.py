@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import sys
 import time
 import weakref
@@ -19,7 +20,7 @@ from otel_stall import attributes as names
 from otel_stall import dialects, sdk
 from otel_stall.bounded import trim
 from otel_stall.breaker import Breaker
-from otel_stall.calls import HostMark, Reading
+from otel_stall.calls import HostMark, Reading, UserMark
 from otel_stall.config import StallConfig
 from otel_stall.dialects.identities import CONVERSATIONS
 from otel_stall.dialects.readings import KNOWN
@@ -143,6 +144,10 @@ class StallSpanProcessor(SpanProcessor):
         except RecursionError:
             self._emitter.errors += 1
 
+    def spoke(self, conversation: str) -> None:
+        """Take note that a person spoke, where no span tells of it: an open stall ends. Raises nothing."""
+        self._run(self._spoke, conversation)
+
     def standing(self, conversation: str = "", *, lane: str = "", agent: str = "") -> Status | None:
         """Return where a lane stands: of this name or agent, or the one used last; on any thread, raises nothing.
 
@@ -167,6 +172,13 @@ class StallSpanProcessor(SpanProcessor):
         span = trace.get_current_span()
         if self._touches and self.config.span_events and span.is_recording():
             span.add_event(event.name, dict(event.attributes), timestamp=now)
+
+    def _spoke(self, conversation: str) -> bool:
+        now = time.time_ns()
+        reading = Reading("", secrets.token_hex(8), "", "", now, now, record=UserMark(), conversation=conversation)
+        (judgement,) = self._judge.ended([reading])
+        self._emitter.beside(judgement, sampled=False)
+        return bool(judgement.judged)
 
     def _standing(self, conversation: str, lane: str, agent: str) -> Status | None:
         if not conversation:
