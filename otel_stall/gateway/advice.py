@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
+from typing import Final
 
 from otel_stall.calls import Reading
 from otel_stall.config import StallConfig
 from otel_stall.emission import Event
 from otel_stall.gateway.answers import Answer, Request
 from otel_stall.gateway.events import Remark, Telling, events_request
+from otel_stall.gateway.telemetry import SERVICE
 from otel_stall.judge import Judge
 from otel_stall.pressure import Ladder, Pressure
 from otel_stall.status import Status
 from otel_stall.verdicts import Level
 
 __all__ = ["Advisor"]
+
+_RESOURCE: Final = {"service.name": SERVICE}
 
 
 class Advisor:
@@ -35,11 +39,11 @@ class Advisor:
         """Return where a lane stands, as the ladder asks."""
         return self._judge.standing(conversation, lane=lane, agent=agent)
 
-    def say(self, event: Event, body: str | None = None) -> None:  # noqa: ARG002 # a log record without its body
+    def say(self, event: Event, body: str | None = None) -> None:
         """Send an event of the host's reaction downstream; one that is not taken is lost."""
         now = time.time_ns()
         alone = Reading("", "", "", "", start_ns=now, end_ns=now)
-        request = events_request([Telling(alone, {}, Remark({}, (event,), (), {}))])
+        request = events_request([Telling(alone, _RESOURCE, Remark({}, (event,), (), {}))], body=body)
         if request is not None:
             self._send(request)
 
