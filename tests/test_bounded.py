@@ -82,17 +82,18 @@ class TestCensus:
 class TestDigests:
     @pytest.mark.parametrize("count", [5, 30])
     def test_of_lanes_that_are_gone_stay_counted(self, count: int) -> None:
-        """A counter never goes back: neither by an eviction, nor by a snapshot, nor by a rename."""
+        """A counter never goes back: neither by an eviction, nor by a snapshot, nor by a rename; late steps neither."""
         lanes = Lanes(StallConfig.create(SMALL).bounds)
         for number in range(count):
-            lanes.use((str(number), "main")).ledger.evicted = 2
-        assert lanes.dropped == 2 * count
+            lane = lanes.use((str(number), "main"))
+            lane.ledger.evicted, lane.late = 2, 3
+        assert (lanes.dropped, lanes.late) == (2 * count, 3 * count)
         again = Lanes(StallConfig.create({"bounds": {"conversations": 2}}).bounds)
         again.restore(lanes.snapshot())
-        assert again.dropped == 2 * count
+        assert (again.evicted, again.dropped, again.late) == (count - 2, 2 * count, 3 * count)
         (first, _), (last, _) = again
         again.rename(first[0], last[0])
-        assert (len(again), again.dropped) == (1, 2 * count)
+        assert (len(again), again.dropped, again.late) == (1, 2 * count, 3 * count)
 
     def test_what_a_lane_was_told_before(self) -> None:
         """Ids of calls since the last turn, spans and milestones by name are in the same count."""
