@@ -135,7 +135,7 @@ def _main(*arguments: str) -> int:
     return int(ended.value.code or 0)
 
 
-_FORWARD = ("--forward", "grpc://127.0.0.1:1")
+_FORWARD = ("--forward", "grpc://127.0.0.1:1", "--grpc", "127.0.0.1:0", "--admin", "127.0.0.1:0")
 
 
 @pytest.mark.parametrize(
