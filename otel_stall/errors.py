@@ -1,15 +1,18 @@
 """The errors otel-stall raises, kept apart to avoid import loops.
 
     StallError
+    ├── Abandoned                    a run was given up, in `otel_stall.pressure`
     ├── ConfigError    (ValueError)  a setting is wrong; raised at start-up only
+    │   └── ConfigFileError          the file with the settings is
     ├── DecodeError    (ValueError)  input is not the format it claims to be
     ├── NoAnswerError                a gateway that was asked gave no answer
     └── SnapshotError  (ValueError)  a saved state cannot be read
 
-After start-up nothing is raised into the host: hooks catch, count and log.
+After start-up nothing is raised into the host: hooks catch, count and log. `Abandoned` alone is, where it was
+opted into.
 """
 
-__all__ = ["ConfigError", "DecodeError", "NoAnswerError", "SnapshotError", "StallError"]
+__all__ = ["ConfigError", "ConfigFileError", "DecodeError", "NoAnswerError", "SnapshotError", "StallError"]
 
 
 class StallError(Exception):
@@ -23,6 +26,10 @@ class ConfigError(StallError, ValueError):
         super().__init__(f"{field}: {problem}")
         self.field = field
         self.problem = problem
+
+
+class ConfigFileError(ConfigError):
+    """A file of settings cannot be used; `field` is its path."""
 
 
 class DecodeError(StallError, ValueError):

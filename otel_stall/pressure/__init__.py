@@ -5,8 +5,8 @@ Adapters are modules of their own and import their framework: `otel_stall.pressu
 """
 
 from otel_stall.dialects.messages import OURS
-from otel_stall.pressure.abandonment import Abandonment
+from otel_stall.pressure.abandonment import Abandoned, Abandonment
 from otel_stall.pressure.ladder import Ladder, Pressure, Source
 from otel_stall.pressure.texts import ENGLISH, FIELDS, Texts
 
-__all__ = ["ENGLISH", "FIELDS", "OURS", "Abandonment", "Ladder", "Pressure", "Source", "Texts"]
+__all__ = ["ENGLISH", "FIELDS", "OURS", "Abandoned", "Abandonment", "Ladder", "Pressure", "Source", "Texts"]

@@ -8,10 +8,11 @@ from typing import Final
 
 from otel_stall import attributes as names
 from otel_stall.emission import Event, Severity, Value, bounded_text, fingerprint, stall_attributes, whose_attributes
+from otel_stall.errors import StallError
 from otel_stall.status import Status
 from otel_stall.verdicts import Evidence, Level, Milestone, Stall
 
-__all__ = ["Abandonment", "abandonment_of"]
+__all__ = ["Abandoned", "Abandonment", "abandonment_of"]
 
 _SCHEMA: Final = 1
 _REASON: Final = "abandoned"
@@ -106,6 +107,14 @@ class Abandonment:
             "fingerprint": fingerprint(digest, self.fingerprint_key) if digest is not None else None,
             "trace_id": one.trace_id,
         }
+
+
+class Abandoned(StallError):  # noqa: N818 # it is no error of anybody's
+    """The run was given up; raised by adapters that were told to, where a framework has no other way to end one."""
+
+    def __init__(self, record: Abandonment) -> None:
+        super().__init__(record.text)
+        self.record = record
 
 
 def abandonment_of(

@@ -73,6 +73,16 @@ class Pressure:
             return ""
         return self.texts.say(level, self.status)
 
+    def question(self) -> dict[str, object]:
+        """Return what a person is asked, as values of JSON: text, evidence, and where the lane stands."""
+        return {
+            "type": "stall",
+            "level": Level.ASK_USER.value,
+            "text": self.text(Level.ASK_USER),
+            "evidence": list(self.evidence),
+            "status": self.status.document() if self.status is not None else None,
+        }
+
     def lines(self) -> list[str]:
         """Return what the model is shown at this turn: the counter, and the call for another plan where that acts."""
         listed = [self.counter] if self.counter is not None else []
@@ -102,7 +112,7 @@ class Ladder:
     ) -> None:
         self.texts = texts
         self._acts = _levels(acts) if acts is not None else None
-        self._source = source
+        self.source = source
         self._on_abandon = on_abandon
         self._memories: OrderedDict[tuple[str, str], Memory] = OrderedDict()
         self._lock = threading.Lock()
@@ -113,7 +123,7 @@ class Ladder:
         Without `conversation` it is that of the current span. `lane` or `agent` choose among its lanes, else it is
         the one used last.
         """
-        source = self._source or attached()
+        source = self.source or attached()
         try:
             status = source.standing(conversation, lane=lane, agent=agent) if source is not None else None
             if source is None or status is None:
@@ -152,7 +162,7 @@ class Ladder:
         status = pressure.status
         if status is None or status.stall is None or pressure.action not in (Level.ASK_USER, Level.ABANDON):
             return None
-        source = self._source or attached()
+        source = self.source or attached()
         key = source.config.fingerprint_key if source is not None else ""
         with self._lock:
             memory = self._memories.get((status.conversation, status.lane), Memory())

@@ -88,16 +88,7 @@ def _asked(ladder: Ladder, pressure: Pressure) -> dict[str, Any] | None:
     from langchain_core.messages import HumanMessage
     from langgraph.types import interrupt
 
-    status = pressure.status
-    answer = interrupt(
-        {
-            "type": "stall",
-            "text": pressure.text(),
-            "level": Level.ASK_USER.value,
-            "evidence": list(pressure.evidence),
-            "status": status.document() if status is not None else None,
-        }
-    )
+    answer = interrupt(pressure.question())
     if _stops(answer):
         return _given_up(ladder, pressure)
     ladder.did(pressure, answered=True)

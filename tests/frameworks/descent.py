@@ -10,8 +10,9 @@ from itertools import product
 from typing import Final
 
 from stuck import FILES, Call
+from traced import Traced
 
-__all__ = ["ALL", "FIXING", "LEVELS", "LOOKING", "Work"]
+__all__ = ["ALL", "FIXING", "GREEN", "LEVELS", "LOOKING", "PLAN", "Work", "reached"]
 
 ALL: Final = ("notice", "replan", "ask_user", "abandon")
 
@@ -35,8 +36,6 @@ _WORDS: Final = (
     "assert",
     "test_",
     "a",
-    "b",
-    "fsum",
 )
 
 LOOKING: Final = (
@@ -87,3 +86,13 @@ class Work:
         self.calls += 1
         self.files[path] = content
         return f"{path} written"
+
+
+def reached(traced: Traced) -> dict[str, int]:
+    """Return the step at which the exported verdicts reach each level first."""
+    found: dict[str, int] = {}
+    for span in traced.steps():
+        written = dict(span.attributes or {})
+        if "stall.level" in written:
+            found.setdefault(str(written["stall.level"]), int(str(written["stall.step"])))
+    return found

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import Host
-from descent import ALL, FIXING, LEVELS, LOOKING, PLAN, Work
+from descent import ALL, FIXING, LEVELS, LOOKING, PLAN, Work, reached
 from langchain.agents import create_agent
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage, messages_to_dict
@@ -102,16 +102,6 @@ def in_order(messages: Sequence[BaseMessage]) -> bool:
         if isinstance(message, AIMessage):
             waiting = [call["id"] for call in message.tool_calls]
     return not waiting
-
-
-def reached(traced: Traced) -> dict[str, int]:
-    """Return the step at which the exported verdicts reach each level first."""
-    found: dict[str, int] = {}
-    for span in traced.steps():
-        written = dict(span.attributes or {})
-        if "stall.level" in written:
-            found.setdefault(str(written["stall.level"]), int(str(written["stall.step"])))
-    return found
 
 
 def test_the_stuck_agent_is_pressed_step_by_step(traced: Traced) -> None:

@@ -58,7 +58,7 @@ def test_rungs_act_at_the_steps_the_verdicts_name() -> None:
 def test_observing_is_the_default() -> None:
     """Without an opt-in, in code or settings, nothing is shown and nothing acts; level and evidence are there."""
     host = Host(Ladder())
-    host.ladder._source = host.processor
+    host.ladder.source = host.processor
     with host.recorded.agent("coder", conversation="c-1"):
         turns = [host.turn() for _ in range(40)]
 
