@@ -15,7 +15,8 @@ from otel_stall.lineage import Running
 
 __all__ = ["Pace", "Silence"]
 
-_LANES: Final = 10_000
+_CONVERSATIONS: Final = 10_000
+_LANES: Final = 64
 _TOOLS: Final = 1_024
 
 
@@ -49,7 +50,7 @@ class Pace:
 
     def __init__(self, config: PressureConfig) -> None:
         self._config = config
-        self._lanes: dict[tuple[str, str], _Lately] = {}
+        self._lanes: dict[str, dict[str, _Lately]] = {}
         self._tools: dict[str, int] = {}
 
     def saw(self, reading: Reading, conversation: str, lane: str) -> None:
@@ -59,22 +60,33 @@ class Pace:
         tool, took = reading.record.tool[:256], reading.end_ns - reading.start_ns
         longest = max(self._tools.pop(tool, 0), took)
         self._tools[tool] = longest
-        before = self._lanes.pop((conversation, lane), None)
+        lanes = self._lanes.pop(conversation, {})
+        self._lanes[conversation] = lanes
+        before = lanes.pop(lane, None)
         pause = before.longest_ns if before is not None else 0
         if before is not None and before.trace_id == reading.trace_id:
             pause = max(pause, reading.end_ns - before.last_ns)
         last = max(reading.end_ns, before.last_ns if before is not None else 0)
-        self._lanes[conversation, lane] = _Lately(last, pause, reading.trace_id)
+        lanes[lane] = _Lately(last, pause, reading.trace_id)
         if len(self._tools) > _TOOLS:
             del self._tools[next(iter(self._tools))]
-        if len(self._lanes) > _LANES:
+        if len(lanes) > _LANES:
+            del lanes[next(iter(lanes))]
+        if len(self._lanes) > _CONVERSATIONS:
             del self._lanes[next(iter(self._lanes))]
 
     def late(self, running: Sequence[Running], now_ns: int) -> tuple[Silence, ...]:
         """Return what is late among the open spans, longest first."""
-        busy = {(one.conversation, one.lane) for one in running if one.tool}
+        busy: dict[str, set[str]] = {}
+        for one in running:
+            if one.tool:
+                busy.setdefault(one.conversation, set()).add(one.lane)
         found = [self._hung(one, now_ns) for one in running if one.tool]
-        found += [self._still(one, now_ns) for one in running if not one.tool and not _any(busy, one)]
+        found += [
+            self._still(one, now_ns)
+            for one in running
+            if not one.tool and not _waits(one, busy.get(one.conversation, ()))
+        ]
         late = [one for one in found if one.seconds > one.usual_seconds]
         return tuple(sorted(late, key=lambda one: one.since_ns))
 
@@ -86,7 +98,7 @@ class Pace:
 
     def _still(self, one: Running, now_ns: int) -> Silence:
         since = max(one.start_ns, self._last(one, below=False))
-        lately = self._lanes.get((one.conversation, one.lane))
+        lately = self._lanes.get(one.conversation, {}).get(one.lane)
         pause = lately.longest_ns if lately is not None else 0
         usual = max(self._config.silent_seconds, self._config.times_usual * pause / 1e9)
         return _silence("no_step", one, since, now_ns, usual)
@@ -95,8 +107,8 @@ class Pace:
         """Return the end of the last step in the agent's lane or one below it; `below`: in one below alone."""
         ends = (
             lately.last_ns
-            for (conversation, lane), lately in self._lanes.items()
-            if conversation == one.conversation and _within(lane, one.lane) and not (below and lane == one.lane)
+            for lane, lately in self._lanes.get(one.conversation, {}).items()
+            if _within(lane, one.lane) and not (below and lane == one.lane)
         )
         return max(ends, default=0)
 
@@ -105,8 +117,9 @@ def _within(lane: str, above: str) -> bool:
     return lane == above or lane.startswith(f"{above}/")
 
 
-def _any(busy: Iterable[tuple[str, str]], one: Running) -> bool:
-    return any(conversation == one.conversation and _within(lane, one.lane) for conversation, lane in busy)
+def _waits(one: Running, busy: Iterable[str]) -> bool:
+    """Return whether a call of this agent, or of one below it, is open."""
+    return any(_within(lane, one.lane) for lane in busy)
 
 
 def _silence(reason: str, one: Running, since_ns: int, now_ns: int, usual: float) -> Silence:

@@ -61,26 +61,26 @@ class Texts:
         "{steps_since_milestone} steps since the last verified milestone, {steps_since_gain} without any gain."
     )
     replan: str = (
-        "This path is a dead end: of the last {stall_steps} steps {fruitless_steps} gained nothing.\n"
+        "This path is a dead end: {fruitless_steps} of the last {stall_steps} steps gained nothing.\n"
         "Tried: {tried}.\n"
-        "Known, and not going to change by looking again: {unchanged}.\n"
+        "What came of it, and will again: {unchanged}.\n"
         "Reached and still standing: {milestones}.\n"
         "Before the next call, write a new plan: what these steps have ruled out, an approach that does not rest on "
         "it, and the first check that would show that it works. If something is out of your reach, say what it is."
     )
     ask_user: str = (
-        "The agent has made {steps_since_milestone} steps since its last verified milestone; of the last "
-        "{stall_steps} {fruitless_steps} gained nothing.\n"
+        "The agent has made {steps_since_milestone} steps since its last verified milestone; {fruitless_steps} of the "
+        "last {stall_steps} gained nothing.\n"
         "Tried: {tried}.\n"
-        "Known, and unchanged: {unchanged}.\n"
+        "What came of it: {unchanged}.\n"
         "Reached and still standing: {milestones}.\n"
         "What should it do: go on, go on in another way, or stop?"
     )
     abandon: str = (
-        "Stopped, not completed: {steps_since_milestone} steps since the last verified milestone; of the last "
-        "{stall_steps} {fruitless_steps} gained nothing.\n"
+        "Stopped, not completed: {steps_since_milestone} steps since the last verified milestone; {fruitless_steps} of "
+        "the last {stall_steps} gained nothing.\n"
         "Tried: {tried}.\n"
-        "Known, and unchanged: {unchanged}.\n"
+        "What came of it: {unchanged}.\n"
         "Kept: {milestones}."
     )
     milestone: str = "{name} (step {step})"

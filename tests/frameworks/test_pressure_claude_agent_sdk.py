@@ -12,9 +12,11 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
+import runs_page
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Transport
 from claude_agent_sdk.types import PermissionResultAllow, PermissionResultDeny, ToolPermissionContext
 from descent import ALL, FIXING, LEVELS, LOOKING, PLAN, Work
+from runs_page import recorded
 from stuck import Call
 from traced import Traced
 
@@ -34,6 +36,7 @@ class Program(Transport):
         self.work = Work()
         self.shown: dict[int, str] = {}
         self.asked: list[int] = []
+        self.questions: dict[int, str] = {}
         self.stopped = ""
         self._out: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         self._answers: dict[str, asyncio.Future[dict[str, Any]]] = {}
@@ -114,6 +117,7 @@ class Program(Transport):
         before = await self._hook("PreToolUse", **given)
         if before.get("hookSpecificOutput", {}).get("permissionDecision") == "ask":
             self.asked.append(self.work.calls)
+            self.questions[self.work.calls] = before["hookSpecificOutput"]["permissionDecisionReason"]
             request = {"subtype": "can_use_tool", "tool_name": given["tool_name"], "input": call.arguments}
             if (await self._request(request))["behavior"] == "deny":
                 return
@@ -180,6 +184,24 @@ def test_the_recovering_agent_is_left_alone() -> None:
     assert told(program, OURS) == list(range(LEVELS["notice"], LEVELS["replan"] + 1))
     assert program.work.calls == LEVELS["replan"] + len(PLAN)
     assert (program.asked, program.stopped) == ([], "")
+
+
+def test_the_page_shows_these_runs() -> None:
+    """What the page shows is what happens."""
+    before, after, kept = Program("claude page before"), Program("claude page after"), list[Abandonment]()
+    run(before)
+    run(after, Ladder(ALL, on_abandon=kept.append))
+    runs_page.check(
+        "Claude Agent SDK",
+        recorded(before.shown, calls=before.work.calls, last="done"),
+        recorded(
+            after.shown,
+            after.questions,
+            calls=after.work.calls,
+            last=after.stopped,
+            kept=[f"{one.name}, step {one.step}, {one.evidence}" for one in kept[0].milestones],
+        ),
+    )
 
 
 def test_observing_answers_nothing() -> None:

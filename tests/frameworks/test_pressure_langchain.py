@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+import runs_page
 from conftest import Host
 from descent import ALL, FIXING, LEVELS, LOOKING, PLAN, Work, reached
 from langchain.agents import create_agent
@@ -16,6 +17,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from openinference.instrumentation.langchain import LangChainInstrumentor
+from runs_page import recorded
 from stuck import Call
 from traced import Traced
 
@@ -191,6 +193,31 @@ def test_what_is_shown_is_not_kept(traced: Traced) -> None:
     run = Run("transient", ladder=Ladder(["notice", "replan"])).start()
     assert run.turns(OURS)
     assert [message for message in run.messages if OURS in message.text] == []
+
+
+def shown(run: Run) -> dict[int, str]:
+    """Return what we showed after how many calls."""
+    texts = (messages[-1].text.partition(OURS) for messages in run.model.shown)
+    return {number: f"{ours}{text}" if ours else "" for number, (_, ours, text) in enumerate(texts)}
+
+
+def test_the_page_shows_these_runs(traced: Traced) -> None:
+    """What the page shows is what happens."""
+    before, kept = Run("page before").start(), list[Abandonment]()
+    after = Run("page after", ladder=Ladder(ALL, on_abandon=kept.append)).start()
+    asked = {after.work.calls: str(after.state["__interrupt__"][0].value["text"])}
+    after.resume({"action": "go on"})
+    runs_page.check(
+        "langchain",
+        recorded(shown(before), calls=before.work.calls, last=before.messages[-1].text),
+        recorded(
+            shown(after),
+            asked,
+            calls=after.work.calls,
+            last=after.messages[-1].text,
+            kept=[f"{one.name}, step {one.step}, {one.evidence}" for one in kept[0].milestones],
+        ),
+    )
 
 
 async def asynchronous(run: Run) -> dict[str, Any]:

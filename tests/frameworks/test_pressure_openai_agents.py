@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 import pytest
+import runs_page
 from agents import Agent, ModelResponse, RunConfig, Runner, Usage, function_tool, trace
 from agents.models.interface import Model
 from conftest import Host
@@ -15,6 +16,7 @@ from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessa
 from openinference.instrumentation import using_session
 from openinference.instrumentation.openai_agents import OpenAIAgentsInstrumentor
 from pydantic import BaseModel
+from runs_page import recorded
 from stuck import Call
 from traced import Traced
 
@@ -75,7 +77,8 @@ class Run:
         plan: Sequence[Call] = (),
         output: type[Any] | None = None,
     ):
-        self.work, self.session = Work(), session
+        self.work, self.session, self.ladder = Work(), session, ladder or Ladder()
+        self.questions: dict[int, str] = {}
         self.model = Scripted([*FIXING, *LOOKING], plan)
         tools = [function_tool(self.work.bash), function_tool(self.work.write_file)]
         agent: Agent[Any] = Agent(name="coder", model=self.model, tools=tools, output_type=output)
@@ -88,6 +91,7 @@ class Run:
             result = Runner.run_sync(self.agent, "fix the test", max_turns=100, run_config=self.config)
             if decision is None:
                 return result
+            self.questions[self.work.calls] = str(self.ladder.look(self.session).question()["text"])
             state = result.to_state()
             for held in result.interruptions:
                 state.approve(held) if decision else state.reject(held)
@@ -192,6 +196,31 @@ def test_observing_changes_nothing(traced: Traced) -> None:
 
     assert json.dumps(observed.model.shown) == json.dumps(bare.model.shown)
     assert results[0] == results[1]
+
+
+def shown(run: Run) -> dict[int, str]:
+    """Return what we showed after how many calls."""
+    texts = ((answers(one), said(one).partition(OURS)) for one in run.model.shown)
+    return {number: f"{ours}{text}" if ours else "" for number, (_, ours, text) in texts}
+
+
+def test_the_page_shows_these_runs(traced: Traced) -> None:
+    """What the page shows is what happens."""
+    before, kept = Run("agents page before"), list[Abandonment]()
+    done = before.start()
+    after = Run("agents page after", Ladder(ALL, on_abandon=kept.append))
+    ended = after.start(decision=True)
+    runs_page.check(
+        "OpenAI Agents SDK",
+        recorded(shown(before), calls=before.work.calls, last=done.final_output),
+        recorded(
+            shown(after),
+            after.questions,
+            calls=after.work.calls,
+            last=ended.final_output,
+            kept=[f"{one.name}, step {one.step}, {one.evidence}" for one in kept[0].milestones],
+        ),
+    )
 
 
 def test_what_is_shown_is_not_kept(traced: Traced) -> None:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+import runs_page
 from descent import ALL, FIXING, LEVELS, LOOKING, PLAN, Work, reached
 from pydantic import BaseModel
 from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ToolDenied
@@ -24,6 +25,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.instrumented import InstrumentationSettings
+from runs_page import recorded
 from stuck import Call
 from traced import Traced
 
@@ -197,6 +199,27 @@ def plain(messages: Sequence[ModelMessage]) -> str:
             for name in drawn:
                 each.pop(name, None)
     return json.dumps(listed)
+
+
+def test_the_page_shows_these_runs(traced: Traced) -> None:
+    """What the page shows is what happens."""
+    before, kept = Run(traced, "pydantic page before").start(), list[Abandonment]()
+    after = Run(traced, "pydantic page after", ladder=Ladder(ALL, on_abandon=kept.append)).start()
+    (held,) = after.result.output.approvals
+    asked = {after.work.calls: str(after.result.output.metadata[held.tool_call_id]["stall"]["text"])}
+    after.resume(True)
+    shown = [{returned(one): said(one) if OURS in said(one) else "" for one in run.shown} for run in (before, after)]
+    runs_page.check(
+        "pydantic-ai",
+        recorded(shown[0], calls=before.work.calls, last=before.result.output),
+        recorded(
+            shown[1],
+            asked,
+            calls=after.work.calls,
+            last=after.result.output,
+            kept=[f"{one.name}, step {one.step}, {one.evidence}" for one in kept[0].milestones],
+        ),
+    )
 
 
 def test_what_is_shown_is_not_kept(traced: Traced) -> None:
