@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -42,13 +43,28 @@ def program(name: str) -> str:
 
 
 class Ports(dict[str, str]):
-    """Addresses on free loopback ports by name, made when first asked for."""
+    """Addresses on free loopback ports by name, made when first asked for.
+
+    They lie below those that the system gives to outgoing connections: one of these could take a port between here and
+    the start of the part that it is meant for.
+    """
 
     def __missing__(self, name: str) -> str:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self[name] = f"127.0.0.1:{free.getsockname()[1]}"
-        return self[name]
+        address = f"127.0.0.1:{secrets.choice(range(20_000, 32_000))}"
+        if address in self.values() or not _is_free(address):
+            return self[name]
+        self[name] = address
+        return address
+
+
+def _is_free(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    with socket.socket() as probe:
+        try:
+            probe.bind((host, int(port)))
+        except OSError:
+            return False
+    return True
 
 
 def eventually(look: Callable[[], Any], seconds: float = _WAIT_SECONDS) -> Any:
