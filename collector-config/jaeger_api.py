@@ -28,14 +28,15 @@ message_type { name: "Query"
   field { name: "attributes" number: 3 type: TYPE_MESSAGE type_name: ".Pair" label: LABEL_REPEATED }
   field { name: "start_time_min" number: 4 type: TYPE_MESSAGE type_name: ".Time" label: LABEL_OPTIONAL }
   field { name: "start_time_max" number: 5 type: TYPE_MESSAGE type_name: ".Time" label: LABEL_OPTIONAL }
-  field { name: "search_depth" number: 8 type: TYPE_INT32 label: LABEL_OPTIONAL } }
+  field { name: "search_depth" number: 8 type: TYPE_INT32 label: LABEL_OPTIONAL }
+  field { name: "raw_traces" number: 9 type: TYPE_BOOL label: LABEL_OPTIONAL } }
 message_type { name: "Request"
   field { name: "query" number: 1 type: TYPE_MESSAGE type_name: ".Query" label: LABEL_OPTIONAL } }
 """
 
 
 def find_traces(address: str, service: str, attributes: Mapping[str, str], seconds: float = 10) -> list[TracesData]:
-    """Return the traces in which one span of that service has all these attributes, of any time, at most 100.
+    """Return the traces in which one span of that service has all these attributes, as they are stored; at most 100.
 
     `address` is that of Jaeger's gRPC API. Raises grpc.RpcError where it does not answer within so many seconds.
     """
@@ -45,6 +46,8 @@ def find_traces(address: str, service: str, attributes: Mapping[str, str], secon
         "start_time_min": {"seconds": 0},
         "start_time_max": {"seconds": _YEAR_2100},
         "search_depth": _DEPTH,
+        # Else Jaeger changes the traces it holds in memory, which ends it (2.13) where one is just being written.
+        "raw_traces": True,
     }
     body = _request_type()(query=query).SerializeToString()
     with grpc.insecure_channel(address, options=[("grpc.max_receive_message_length", -1)]) as channel:

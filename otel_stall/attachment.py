@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import os
 import sys
 import threading
 import weakref
@@ -15,6 +14,7 @@ from opentelemetry import trace
 
 from otel_stall import sdk
 from otel_stall.config import StallConfig
+from otel_stall.forks import renew_in_children
 from otel_stall.processor import StallSpanProcessor
 
 if TYPE_CHECKING:
@@ -37,13 +37,11 @@ _said: set[str] = set()
 
 
 def _renew() -> None:
-    """Give a forked child a lock of its own: another thread may have held the old one."""
     global _lock  # noqa: PLW0603
     _lock = threading.RLock()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew)
+renew_in_children(_renew)
 
 
 def attach(

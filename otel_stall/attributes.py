@@ -201,7 +201,10 @@ METRIC_PROCESSOR_SKIPPED: Final = _register(
     "Spans passed untouched, starts and milestones passed over, to keep the host from waiting.",
 )
 METRIC_PROCESSOR_FORGOTTEN: Final = _register(
-    "stall.processor.forgotten", "counter, {span}", "metric", "Open spans that fell out of memory before they ended."
+    "stall.processor.forgotten",
+    "counter, {entry}",
+    "metric",
+    "What fell out of a full memory, by `memory`: `open_spans`, `stamps`, `marks` should not, others do in a long run.",
 )
 METRIC_EVICTIONS: Final = _register(
     "stall.evictions", "counter, {conversation}", "metric", "Lanes of conversations that fell out of memory."

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO
 import click
 
 from otel_stall import __version__
-from otel_stall.cli_gateway import serve, status
-from otel_stall.errors import ConfigError, NoAnswerError
+from otel_stall.cli_gateway import hook, serve, status
+from otel_stall.errors import ConfigError, ConfigFileError, NoAnswerError
 
 if TYPE_CHECKING:
     from otel_stall.config import StallConfig
@@ -90,7 +90,7 @@ def analyze(
 
     PATH is a file, a folder or "-" for standard input: OTLP as JSON lines or protobuf, traces as Jaeger,
     Tempo, Phoenix or CloudWatch give them out or as the TRAIL benchmark has them, or spans as the Python
-    SDK prints them; gzip and Zstandard are recognised. Exit status 1 if nothing could be read.
+    SDK prints them; gzip and Zstandard are recognised. Exit status 1 if no span could be read.
     """
     from otel_stall.readers import Problems
 
@@ -203,9 +203,13 @@ def _opened(output: Path | None) -> Iterator[TextIO]:
     try:
         stream = output.open("w", encoding="utf-8", errors="replace")
     except OSError as error:
-        raise click.FileError(str(output), error.strerror or "cannot be written") from None
+        raise _Unwritable(str(output), error.strerror or "cannot be written") from None
     with stream:
         yield stream
+
+
+class _Unwritable(click.FileError):
+    exit_code = WRONG_USAGE
 
 
 def _creatable(path: Path) -> None:
@@ -213,8 +217,10 @@ def _creatable(path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.open("a", encoding="utf-8").close()
+    except FileExistsError:
+        raise _Unwritable(str(path), "its folder is a file") from None
     except OSError as error:
-        raise click.FileError(str(path), error.strerror or "cannot be written") from None
+        raise _Unwritable(str(path), error.strerror or "cannot be written") from None
 
 
 def _check(output: Path | None, paths: Sequence[str]) -> None:
@@ -233,9 +239,10 @@ def _say(problems: Problems, *, listed: bool) -> int:
             click.echo(f"otel-stall: {problem_line(problem)}", err=True)
         if problems.dropped:
             click.echo(f"otel-stall: and {problems.dropped} more problems", err=True)
-    if problems.requests:
+    if problems.items or (problems.exports and not problems.count):
         return 0
-    click.echo("otel-stall: nothing could be read", err=True)
+    found = "no span was found in what could be read" if problems.requests else "nothing could be read"
+    click.echo(f"otel-stall: {found}", err=True)
     return NOTHING_READ
 
 
@@ -361,6 +368,7 @@ def demo(fast: bool, output: Path, svg: Path | None) -> int:
     return run(output, pause=0.0 if fast or not sys.stdout.isatty() else 0.12, picture=svg)
 
 
+commands.add_command(hook)
 commands.add_command(serve)
 commands.add_command(status)
 
@@ -402,6 +410,9 @@ def _status(arguments: Sequence[str] | None) -> int:
     except NoAnswerError as error:
         click.echo(f"otel-stall: {error}", err=True)
         return NOTHING_READ
+    except ConfigFileError as error:
+        click.echo(f"otel-stall: the file {error}", err=True)
+        return WRONG_USAGE
     except ConfigError as error:
         click.echo(f"otel-stall: wrong setting {error}", err=True)
         return WRONG_USAGE

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-__all__ = ["serve", "status"]
+__all__ = ["hook", "serve", "status"]
 
 _ADMIN = "http://127.0.0.1:14319"
 
@@ -49,6 +49,19 @@ def serve(config_path: Path | None, forward: str | None, state: Path | None, **o
     given |= {"state": {"file": state}} if state is not None else {}
     gateway, rules = load(config_path, os.environ, given)
     return serve(gateway, rules, lambda said: click.echo(f"otel-stall: {said}"))
+
+
+@click.command()
+@click.argument("host", metavar="HOST")
+def hook(host: str) -> int:
+    """Answer an event of a coding agent with what a local gateway says is due; for its hooks settings.
+
+    HOST is claude-code or gemini-cli. The event comes on standard input, the answer goes to standard output in
+    the host's format; nothing is printed where nothing is due or nothing answers. docs/gateway.md has the settings.
+    """
+    from otel_stall.hook import run
+
+    return run([host])
 
 
 @click.command()

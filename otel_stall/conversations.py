@@ -137,6 +137,7 @@ def _go_on(later: Lane, earlier: Lane, bounds: BoundsConfig) -> None:
     later.reached = [*earlier.reached, *later.reached][-REACHED:]
     later.declared = [*earlier.declared, *later.declared][-PENDING:]
     later.late += earlier.late
+    later.ledger.evicted += earlier.ledger.evicted
     later.untold = [*earlier.untold, *later.untold]
     _spend_on(later, earlier.tokens)
     _stall_on(later, earlier)
@@ -206,6 +207,18 @@ class Lanes:
         self._lanes: OrderedDict[LaneKey, Lane] = OrderedDict()
         self.journal: Journal | None = None
         self.evicted = 0
+        self._dropped = 0
+        self._late = 0
+
+    @property
+    def dropped(self) -> int:
+        """Digests that fell out of the ledgers so far, also of lanes that are gone since."""
+        return self._dropped + sum(lane.ledger.evicted for lane in self._lanes.values())
+
+    @property
+    def late(self) -> int:
+        """Steps that came late so far, also in lanes that are gone since."""
+        return self._late + sum(lane.late for lane in self._lanes.values())
 
     def __len__(self) -> int:
         return len(self._lanes)
@@ -252,7 +265,9 @@ class Lanes:
             self._evict(key)
 
     def _evict(self, key: LaneKey) -> None:
-        del self._lanes[key]
+        gone = self._lanes.pop(key)
+        self._dropped += gone.ledger.evicted
+        self._late += gone.late
         self.evicted += 1
         if self.journal is not None:
             self.journal.anew(key)
@@ -291,8 +306,8 @@ class Lanes:
     def snapshot(self) -> str:
         """Return all lanes as one JSON text."""
         lanes = [[*key, _plain(lane)] for key, lane in self._lanes.items()]
-        content = {"version": SNAPSHOT_VERSION, "lanes": lanes, "evicted": self.evicted}
-        return json.dumps(content, default=sorted)
+        counts = {"evicted": self.evicted, "dropped": self._dropped, "late": self._late}
+        return json.dumps({"version": SNAPSHOT_VERSION, "lanes": lanes, **counts}, default=sorted)
 
     def restore(self, snapshot: str) -> None:
         """Replace all lanes by those of a snapshot; raises SnapshotError and changes nothing where it cannot."""
@@ -302,12 +317,11 @@ class Lanes:
             if version > SNAPSHOT_VERSION:
                 raise SnapshotError(f"the snapshot is of version {version}, this release reads {SNAPSHOT_VERSION}")
             lanes = OrderedDict(((str(c), str(name)), _loaded(state)) for c, name, state in listed)
-            evicted = int(content.get("evicted", 0))
+            evicted, dropped, late = (int(content.get(name, 0)) for name in ("evicted", "dropped", "late"))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             if isinstance(error, SnapshotError):
                 raise
             raise SnapshotError(f"the snapshot cannot be read: {type(error).__name__}") from None
-        self._lanes, self.evicted = lanes, evicted
+        self._lanes, self.evicted, self._dropped, self._late = lanes, evicted, dropped, late
         while len(self._lanes) > self._bounds.conversations:
-            self._lanes.popitem(last=False)
-            self.evicted += 1
+            self._evict(next(iter(self._lanes)))

@@ -3,6 +3,7 @@
     StallError
     ├── Abandoned                    a run was given up, in `otel_stall.pressure`
     ├── ConfigError    (ValueError)  a setting is wrong; raised at start-up only
+    │   └── ConfigFileError          the file with the settings is
     ├── DecodeError    (ValueError)  input is not the format it claims to be
     ├── NoAnswerError                a gateway that was asked gave no answer
     └── SnapshotError  (ValueError)  a saved state cannot be read
@@ -11,7 +12,7 @@ After start-up nothing is raised into the host: hooks catch, count and log. `Aba
 opted into.
 """
 
-__all__ = ["ConfigError", "DecodeError", "NoAnswerError", "SnapshotError", "StallError"]
+__all__ = ["ConfigError", "ConfigFileError", "DecodeError", "NoAnswerError", "SnapshotError", "StallError"]
 
 
 class StallError(Exception):
@@ -25,6 +26,10 @@ class ConfigError(StallError, ValueError):
         super().__init__(f"{field}: {problem}")
         self.field = field
         self.problem = problem
+
+
+class ConfigFileError(ConfigError):
+    """A file of settings cannot be used; `field` is its path."""
 
 
 class DecodeError(StallError, ValueError):

@@ -65,6 +65,8 @@ class StallSpanExporter(SpanExporter):
         if self.config.enabled:
             try:
                 spans = self._annotated(spans)
+            except RecursionError:
+                self._emitter.errors += 1
             except Exception as error:
                 self._emitter.failed(error)
         return self._next.export(spans)

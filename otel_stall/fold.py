@@ -74,7 +74,7 @@ def _folded(lane: Lane, observation: Observation, config: StallConfig) -> Verdic
 
 
 def _step(lane: Lane, step: Step, config: StallConfig) -> Verdict | None:
-    if step.pending or _is_duplicate(lane.turn, step):
+    if step.pending or _is_duplicate(lane, step):
         return None
     rules, ledger, before = config.detection, lane.ledger, lane.counters
     facts = facts_of(step, ledger, rules)
@@ -118,16 +118,17 @@ def _known_from_before(facts: Facts, ledger: Ledger) -> bool:
     return since is not None and since < ledger.epoch
 
 
-def _is_duplicate(turn: Turn, step: Step) -> bool:
+def _is_duplicate(lane: Lane, step: Step) -> bool:
     """Return whether this call was seen since the last model turn: a replay by the transport is no act."""
     if not step.call_id:
         return False
-    key = combine(step.tool, step.signature)
+    turn, key = lane.turn, combine(step.tool, step.signature)
     if turn.calls.get(step.call_id) == key:
         return True
     turn.calls[step.call_id] = key
     if len(turn.calls) > _MAX_CALL_IDS:
         del turn.calls[next(iter(turn.calls))]
+        lane.ledger.evicted += 1
     return False
 
 
@@ -311,6 +312,7 @@ def _host_milestone(lane: Lane, mark: HostMilestone, config: StallConfig) -> Ver
     ledger.milestones[key] = ledger.epoch
     if len(ledger.milestones) > config.bounds.calls:
         del ledger.milestones[next(iter(ledger.milestones))]
+        ledger.evicted += 1
     milestone = Milestone(c.step, mark.name[:_MAX_NAME], evidence, c.distance)
     if not evidence.verified:
         _declared(lane, milestone)

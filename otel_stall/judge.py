@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
-import weakref
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from otel_stall import attributes as names
+from otel_stall.bounded import trim
 from otel_stall.calls import HostMark, Reading
 from otel_stall.clocks import AHEAD_NS, arrived
 from otel_stall.conversations import Lane
 from otel_stall.dialects.doubles import Doubles
+from otel_stall.forks import renew_in_children
 from otel_stall.journal import Entry, LaneChange, LaneKey
 from otel_stall.lineage import Lineage, Opening, TraceState, Whose
 from otel_stall.monitor import Monitor
@@ -42,7 +44,7 @@ class Judgement(NamedTuple):
 
 class Census(NamedTuple):
     """How many conversations are known, and how many of them are inside a stall; what fell out, came late or was
-    passed untouched so far. `forgotten` counts open spans that fell out.
+    passed untouched so far. `forgotten` counts what else fell out of the memories of `bounded`.
     """
 
     conversations: int = 0
@@ -50,7 +52,7 @@ class Census(NamedTuple):
     evictions: int = 0
     late_steps: int = 0
     skipped: int = 0
-    forgotten: int = 0
+    forgotten: Mapping[str, int] = MappingProxyType({})
 
 
 class Changes(NamedTuple):
@@ -65,7 +67,8 @@ class Judge:
 
     No method waits longer than `wait_seconds` for another thread. The end of a span that comes at a bad
     time is left out and counted in `skipped`, as are a start and a milestone. The agent's open span is told
-    of each verdict. What the monitor raises comes through.
+    of each verdict. What the monitor raises comes through. `dropped` counts what fell out of a memory beside it,
+    its owner's too.
     """
 
     def __init__(self, monitor: Monitor, *, wait_seconds: float = 1.0, clock: Callable[[], int] = time.time_ns) -> None:
@@ -77,10 +80,11 @@ class Judge:
         self._lineage = Lineage(monitor.config.bounds.open_spans)
         self._doubles = Doubles()
         self._pace = Pace(monitor.config.pressure)
+        self.dropped: Counter[str] = Counter()
         self._marked: dict[tuple[str, str], list[HostMark]] = {}
         self._busy = False
         self._lock = threading.RLock()
-        _renew_after_fork(self)
+        renew_in_children(self._renew_lock)
 
     def opened(self, opening: Opening, *, named: bool) -> str:
         """Take note of a span that started, and return the conversation it starts in, "" where not known.
@@ -170,11 +174,13 @@ class Judge:
         try:
             lanes = list(self.monitor.lanes)
             evicted, late = self.monitor.lanes.evicted, self.monitor.late_steps
+            forgotten = self.dropped + self._doubles.dropped + self._lineage.dropped
+            forgotten["digests"] += self.monitor.lanes.dropped
         finally:
             self._lock.release()
         known = {conversation for (conversation, _), _ in lanes}
         active = {conversation for (conversation, _), lane in lanes if lane.open is not None}
-        return Census(len(known), len(active), evicted, late, self.skipped, self._lineage.evicted)
+        return Census(len(known), len(active), evicted, late, self.skipped, +forgotten)
 
     def status(self, conversation: str = "", *, limit: int = 1) -> tuple[Status, ...] | None:
         """Return where the lanes of a conversation stand, or without one the `limit` lanes used last, newest first.
@@ -253,9 +259,9 @@ class Judge:
         self._rename()
         counted = self._marked.setdefault((reading.trace_id, reading.span_id), [])
         counted.append(mark)
+        self.dropped["marks"] += len(counted[:-_MARKS])
         del counted[:-_MARKS]
-        if len(self._marked) > self.monitor.config.bounds.open_spans:
-            del self._marked[next(iter(self._marked))]
+        trim(self._marked, self.monitor.config.bounds.open_spans, self.dropped, "marks")
         if mark.conversation not in ("", whose.conversation):
             return Judgement(reading, self.monitor.mark(reading, mark.conversation, "", ""))
         completed = _with_hints(reading, whose.hints)
@@ -298,16 +304,3 @@ def _last_used(saved: tuple[LaneKey, tuple[Lane, Sequence[Entry]]]) -> int:
 def _with_hints(reading: Reading, hints: tuple[tuple[str, str], ...]) -> Reading:
     missing = {HINTS[key]: value for key, value in hints if not getattr(reading, HINTS[key])}
     return replace(reading, **missing) if missing else reading  # type: ignore[arg-type] # all are strings
-
-
-def _renew_after_fork(judge: Judge) -> None:
-    """Give a forked child a lock of its own: the parent's may be held by a thread that does not exist there."""
-    if not hasattr(os, "register_at_fork"):
-        return
-    renew = weakref.WeakMethod(judge._renew_lock)
-
-    def renew_in_child() -> None:
-        if (method := renew()) is not None:
-            method()
-
-    os.register_at_fork(after_in_child=renew_in_child)

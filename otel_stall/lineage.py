@@ -7,11 +7,13 @@ ends, while its ancestors are mostly still open. Offline, `Lineage.of` takes in 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, NamedTuple, Protocol, Self, TypeVar
+from typing import Final, NamedTuple, Protocol, Self
 
+from otel_stall.bounded import trim
 from otel_stall.calls import CompactionMark, ModelCall, Reading, ToolCall
 from otel_stall.dialects.doubles import Ancestor
 from otel_stall.monitor import MAIN
@@ -33,8 +35,6 @@ _TWIN_NS: Final = 50_000_000
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
 
 _Key = tuple[str, str]
-_K = TypeVar("_K")
-_V = TypeVar("_V")
 
 
 class Live(Protocol):
@@ -172,7 +172,7 @@ class Lineage:
     """Finds the conversation, lane and agent of spans; bounded, and not thread-safe by itself.
 
     `limit` bounds the open spans, and the traces and agent invocations remembered; a quarter as many
-    ended spans are kept for children that end after them. `evicted` counts the open spans that fell out.
+    ended spans are kept for children that end after them. `dropped` counts what fell out, open spans apart.
     """
 
     def __init__(self, limit: int, ended_limit: int | None = None) -> None:
@@ -185,7 +185,7 @@ class Lineage:
         self._acting: dict[str, _Lane] = {}
         self._renamed: list[Renamed] = []
         self._touched: set[str] | None = None
-        self.evicted = 0
+        self.dropped: Counter[str] = Counter()
 
     @classmethod
     def of(cls, readings: Iterable[Reading]) -> Self:
@@ -209,9 +209,7 @@ class Lineage:
         node.name, node.scope = opening.name[:_ID_CHARS], opening.scope
         node.carried, node.hints, node.live = opening.carried[:_ID_CHARS], opening.hints, opening.live
         self._open[opening.trace_id, opening.span_id] = node
-        if len(self._open) > self._limit:
-            self.evicted += 1
-            oldest = self._open.pop(next(iter(self._open)))
+        for _, oldest in trim(self._open, self._limit, self.dropped, "open_spans"):
             oldest.end_ns, oldest.live = oldest.start_ns, None
         node.inherited = node.carried or self._above(node)
         return node.inherited
@@ -255,7 +253,7 @@ class Lineage:
     def _close(self, key: _Key, node: _Node, end_ns: int) -> None:
         node.end_ns, node.live = end_ns, None
         self._ended[key] = node
-        _bound(self._ended, self._ended_limit)
+        trim(self._ended, self._ended_limit, self.dropped, "ended_spans")
 
     def renamed(self) -> list[Renamed]:
         """Return the provisional conversations whose id became known since the last time this was asked."""
@@ -269,7 +267,7 @@ class Lineage:
         lane = self._lane_of(node)
         if lane is not None and isinstance(reading.record, ToolCall | ModelCall):
             self._acting[conversation] = lane
-            _bound(self._acting, self._limit)
+            trim(self._acting, self._limit, self.dropped, "agents")
         elif lane is None and isinstance(reading.record, CompactionMark):
             # Some hosts write the compaction beside the agent whose context it was.
             lane = self._acting.get(conversation)
@@ -364,9 +362,9 @@ class Lineage:
     def _trace(self, trace_id: str) -> _Trace:
         trace = self._traces.pop(trace_id, None) or _Trace()
         self._traces[trace_id] = trace
-        gone = _bound(self._traces, self._limit)
+        gone = trim(self._traces, self._limit, self.dropped, "traces")
         if self._touched is not None:
-            self._touched.update((trace_id, *gone))
+            self._touched.update((trace_id, *(key for key, _ in gone)))
         return trace
 
     def changed(self) -> dict[str, TraceState | None]:
@@ -384,7 +382,7 @@ class Lineage:
     def adopt(self, traces: Mapping[str, TraceState]) -> None:
         """Take in what was saved of traces, whose spans are not known."""
         self._traces = {trace_id: _Trace(*state) for trace_id, state in traces.items()}
-        _bound(self._traces, self._limit)
+        trim(self._traces, self._limit, self.dropped, "traces")
 
     def _said(self, trace_id: str, conversation: str) -> None:
         """Let an id stand for the whole trace, until the trace names a second one."""
@@ -440,7 +438,7 @@ class Lineage:
         key = (self._known(node) or node.trace_id, path)
         invocations = self._invocations.pop(key, [])
         self._invocations[key] = invocations
-        _bound(self._invocations, self._limit)
+        trim(self._invocations, self._limit, self.dropped, "agents")
         for index, other in enumerate(invocations):
             twin = other.scope != node.scope and abs(other.start_ns - node.start_ns) < _TWIN_NS
             if twin or not other.busy_at(node.start_ns):
@@ -469,12 +467,3 @@ def _among(lane: _Lane | None, node: _Node) -> _Lane | None:
     while lane is not None and not _same(lane, node):
         lane = lane.above
     return lane
-
-
-def _bound(entries: dict[_K, _V], limit: int) -> list[_K]:
-    """Let the oldest entries fall out, down to the limit, and return their keys."""
-    gone = []
-    while len(entries) > limit:
-        gone.append(next(iter(entries)))
-        del entries[gone[-1]]
-    return gone

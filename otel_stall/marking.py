@@ -41,15 +41,19 @@ def milestone(
     try:
         _mark(name, evidence, conversation or "", timestamp or time.time_ns())
     except Exception as error:
-        _say(f"a milestone could not be counted: {type(error).__name__}")
+        # Near the recursion limit nothing can be said, either, and `suppress` would be a call.
+        try:  # noqa: SIM105
+            _say(f"a milestone could not be counted: {type(error).__name__}")
+        except RecursionError:
+            pass
 
 
 def _mark(name: str, evidence: str, conversation: str, time_ns: int) -> None:
     if not isinstance(name, str) or not name.strip():
-        _say("a milestone without a name, or whose name is no text, is not counted")
+        _say("a milestone without a name, or whose name is no text, is not counted", logging.WARNING)
         return
     if evidence not in tuple(Evidence):
-        _say("the evidence of a milestone is observed, irreversible or declared; any other counts as declared")
+        _say("the evidence of a milestone is observed, irreversible or declared; else it is declared", logging.WARNING)
         evidence = Evidence.DECLARED.value
     written = {names.MILESTONE_NAME: name, names.MILESTONE_EVIDENCE: str(evidence)}
     if conversation:
@@ -74,7 +78,7 @@ def _mark(name: str, evidence: str, conversation: str, time_ns: int) -> None:
 _SILENT: Final = 16
 
 
-def _say(what: str) -> None:
+def _say(what: str, level: int = logging.DEBUG) -> None:
     if what not in _said and len(_said) < _SILENT:
         _said.add(what)
-        _LOG.debug("%s", what)
+        _LOG.log(level, "%s", what)

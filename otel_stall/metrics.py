@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, Protocol
 
 from otel_stall import attributes as names
+from otel_stall.bounded import MEMORIES
 from otel_stall.emission import AGENT, SCOPE, bounded_text
 from otel_stall.judge import Census
 from otel_stall.verdicts import Change, Judged, Stall
@@ -172,22 +173,34 @@ def _observe(meter: Meter, take_census: TakeCensus) -> None:
         (names.METRIC_EVICTIONS, lambda census: census.evictions),
         (names.METRIC_LATE_STEPS, lambda census: census.late_steps),
         (names.METRIC_PROCESSOR_SKIPPED, lambda census: census.skipped),
-        (names.METRIC_PROCESSOR_FORGOTTEN, lambda census: census.forgotten),
     )
     for name, figure in gauges:
-        meter.create_observable_gauge(name, [_callback(take, figure)], _UNITS[name], _MEANINGS[name])
+        meter.create_observable_gauge(name, [_callback(take, _alone(figure))], _UNITS[name], _MEANINGS[name])
     for name, figure in counters:
-        meter.create_observable_counter(name, [_callback(take, figure)], _UNITS[name], _MEANINGS[name])
+        meter.create_observable_counter(name, [_callback(take, _alone(figure))], _UNITS[name], _MEANINGS[name])
+    name = names.METRIC_PROCESSOR_FORGOTTEN
+    meter.create_observable_counter(name, [_callback(take, _forgotten)], _UNITS[name], _MEANINGS[name])
+
+
+_Figures = Callable[[Census], Iterable[tuple[int, Attributes]]]
+
+
+def _alone(figure: Callable[[Census], int]) -> _Figures:
+    return lambda census: [(figure(census), {})]
+
+
+def _forgotten(census: Census) -> Iterable[tuple[int, Attributes]]:
+    return [(census.forgotten.get(memory, 0), {"memory": memory}) for memory in MEMORIES]
 
 
 def _callback(
-    take: Callable[[], Census | None], figure: Callable[[Census], int]
+    take: Callable[[], Census | None], figures: _Figures
 ) -> Callable[[CallbackOptions], Iterable[Observation]]:
     def observe(_options: CallbackOptions) -> Iterable[Observation]:
         from opentelemetry.metrics import Observation
 
         census = take()
-        return [] if census is None else [Observation(figure(census))]
+        return [] if census is None else [Observation(value, attributes) for value, attributes in figures(census)]
 
     return observe
 

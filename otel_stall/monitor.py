@@ -38,8 +38,12 @@ class Monitor:
         self.config = config or StallConfig()
         self.lanes = Lanes(self.config.bounds)
         self.rulings = Rulings.of(self.config.milestones)
-        self.late_steps = 0
         self.clock = clock
+
+    @property
+    def late_steps(self) -> int:
+        """Steps so far that ended before one that came earlier."""
+        return self.lanes.late
 
     def observe(self, reading: Reading, conversation: str, lane: str, agent: str) -> Sequence[Judged]:
         """Return what the fold says of each observation this reading holds, in order.
@@ -145,7 +149,6 @@ class Monitor:
     def restore(self, snapshot: str) -> None:
         """Go on where a snapshot ended; raises SnapshotError and changes nothing where it cannot be read."""
         self.lanes.restore(snapshot)
-        self.late_steps = sum(lane.late for _, lane in self.lanes)
 
     def _admit(self, state: Lane, reading: Reading, agent: str) -> None:
         state.agent = agent or state.agent
@@ -153,9 +156,7 @@ class Monitor:
         state.task_class = reading.task_class or state.task_class
         state.partial = state.partial or not reading.sampled
         if reading.end_ns < state.last_end_ns:
-            late = int(isinstance(reading.record, ToolCall))
-            state.late += late
-            self.late_steps += late
+            state.late += isinstance(reading.record, ToolCall)
         state.last_end_ns = max(state.last_end_ns, min(reading.end_ns, state.used_ns))
 
     def _now(self, reading: Reading) -> int:
@@ -199,3 +200,4 @@ def _remember(state: Lane, reading: Reading) -> None:
     state.spans[_span_of(reading)] = None
     if len(state.spans) > _MAX_SPANS:
         del state.spans[next(iter(state.spans))]
+        state.ledger.evicted += 1

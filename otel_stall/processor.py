@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import sys
@@ -17,6 +18,7 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
 from otel_stall import attributes as names
 from otel_stall import dialects, sdk
+from otel_stall.bounded import trim
 from otel_stall.breaker import Breaker
 from otel_stall.calls import HostMark, Reading, UserMark
 from otel_stall.config import StallConfig
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
 
 __all__ = ["StallSpanProcessor"]
+
+_LOG = logging.getLogger("otel_stall")
 
 _WAIT_SECONDS: Final = 1.0
 _HANDLED: Final = 4_096
@@ -84,6 +88,7 @@ class StallSpanProcessor(SpanProcessor):
         self._handled: dict[_Key, None] = {}
         self._passed = 0
         self._told: dict[tuple[str, int], None] = {}
+        self._looked = False
 
     @property
     def errors(self) -> int:
@@ -102,11 +107,18 @@ class StallSpanProcessor(SpanProcessor):
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Remember the span's parent and what it carries; costs a few microseconds."""
-        self._run(self._open, span, parent_context)
+        # Here and in every hook: near the recursion limit no call can be made, not even that of what counts errors.
+        try:
+            self._run(self._open, span, parent_context)
+        except RecursionError:
+            self._emitter.errors += 1
 
     def _on_ending(self, span: Span) -> None:
         """Judge the span before any processor sees its end; the SDK calls this from 1.40 on."""
-        self._run(self._ending, span)
+        try:
+            self._run(self._ending, span)
+        except RecursionError:
+            self._emitter.errors += 1
 
     def on_end(self, span: ReadableSpan) -> None:
         """Judge the span here where a wrapping processor passes on no `_on_ending`."""
@@ -114,12 +126,12 @@ class StallSpanProcessor(SpanProcessor):
             return
         try:
             # An entry is None: this span was there in `_on_ending`.
-            if self._handled.pop(sdk.key_of(span), False) is None:
-                return
+            if self._handled.pop(sdk.key_of(span), False) is not None:
+                self._run(self._end, span)
+        except RecursionError:
+            self._emitter.errors += 1
         except Exception as error:
             self._emitter.failed(error)
-            return
-        self._run(self._end, span)
 
     def mark(self, mark: HostMark, span: Span | None = None) -> None:
         """Count a milestone of the host's at once, on any thread; raises nothing, as every hook.
@@ -127,7 +139,10 @@ class StallSpanProcessor(SpanProcessor):
         `span` is the open span that carries its event, and tells whose it is. Without one it is that of
         `mark.conversation`, or else of the conversation that the current context carries.
         """
-        self._run(self._mark, mark, span)
+        try:
+            self._run(self._mark, mark, span)
+        except RecursionError:
+            self._emitter.errors += 1
 
     def spoke(self, conversation: str) -> None:
         """Take note that a person spoke, where no span tells of it: an open stall ends. Raises nothing."""
@@ -230,6 +245,8 @@ class StallSpanProcessor(SpanProcessor):
     def _open(self, span: Span, parent_context: Context | None) -> bool:
         if self._breaker.open and self._breaker.lets_pass(self._clock()):
             return False
+        if not self._looked:
+            self._look(span)
         context = span.get_span_context()
         carried, hints = _carried(parent_context)
         opening = Opening(
@@ -249,6 +266,14 @@ class StallSpanProcessor(SpanProcessor):
             self._stamp(span, conversation, hints)
         return False
 
+    def _look(self, first: Span) -> None:
+        self._looked = True
+        if sdk.starts_elsewhere(first):
+            _LOG.warning(
+                "ConcurrentMultiSpanProcessor tells of spans on threads of its own without their context: what baggage "
+                "says of conversations and runs is not seen, only what spans say; the default processor passes it on"
+            )
+
     def _stamps(self) -> bool:
         wanted = self.config.stamp
         return self._touches and (wanted if wanted is not None else _LANGFUSE not in sys.modules)
@@ -264,13 +289,11 @@ class StallSpanProcessor(SpanProcessor):
                 stamps[name] = value
         if stamps and sdk.write(span, stamps):
             self._stamped[sdk.key_of(span)] = {name: held.get(name) for name in stamps}
-            if len(self._stamped) > self.config.bounds.open_spans:
-                self._stamped.pop(next(iter(self._stamped)), None)
+            trim(self._stamped, self.config.bounds.open_spans, self._judge.dropped, "stamps")
 
     def _ending(self, span: Span) -> bool:
         self._handled[sdk.key_of(span)] = None
-        if len(self._handled) > _HANDLED:
-            self._handled.pop(next(iter(self._handled)), None)
+        trim(self._handled, _HANDLED, self._judge.dropped, "ended_spans")
         return self._end(span)
 
     def _end(self, span: ReadableSpan) -> bool:

@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Final
 
 from opentelemetry.attributes import BoundedAttributes
+from opentelemetry.sdk.trace import ConcurrentMultiSpanProcessor, ReadableSpan, Span, SpanProcessor
 from opentelemetry.sdk.trace import Event as SpanEvent
-from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.sdk.util import BoundedList
 from opentelemetry.trace import SpanKind, StatusCode
 from opentelemetry.util.types import AnyValue
@@ -30,6 +30,7 @@ __all__ = [
     "processors_above",
     "processors_of",
     "recording",
+    "starts_elsewhere",
     "view_of",
     "write",
 ]
@@ -107,7 +108,8 @@ def annotate(span: ReadableSpan, written: Mapping[str, Value], events: Sequence[
     """Add attributes and events to a span in `_on_ending` or `on_end`; return whether it took them.
 
     Events carry the span's end time. Limits of count and length do not apply, since a full span would
-    drop its oldest attribute, often the one that says what it is. Raises nothing.
+    drop its oldest attribute, often the one that says what it is. Events alone may be added to a span that
+    goes on, within the host's limit. Raises nothing.
     """
     attributes = {key: tuple(v) if isinstance(v, list) else v for key, v in written.items()}
     try:
@@ -155,14 +157,19 @@ def processors_above(span: object) -> Iterator[object]:
             yield from processors_of(holder)
 
 
+def starts_elsewhere(span: Span) -> bool:
+    """Return whether processors are told of a span's start on another thread, where its context is not current."""
+    return any(isinstance(each, ConcurrentMultiSpanProcessor) for each in processors_above(span))
+
+
 def _open_with_room(span: ReadableSpan, attributes: int, events: int) -> bool:
     if not isinstance(span, Span) or not span.is_recording():
         return False
     limits = span._limits
     most, most_events = limits.max_span_attributes, limits.max_events
-    return (most is None or len(attributes_of(span)) + attributes <= most) and (
-        most_events is None or len(span.events) + events <= most_events
-    )
+    # A span that goes on keeps the host's limit of events, and drops the oldest of them as for one of the host's.
+    fits = most_events is None or span.end_time is None or len(span.events) + events <= most_events
+    return fits and (most is None or len(attributes_of(span)) + attributes <= most)
 
 
 def _add(span: ReadableSpan, attributes: Mapping[str, _Attribute], events: Sequence[Event]) -> None:
@@ -177,11 +184,8 @@ def _rebind(span: ReadableSpan, attributes: Mapping[str, _Attribute], events: Se
         span._attributes = _joined(span._attributes, attributes)
     if events:
         added = [SpanEvent(e.name, _joined(None, e.attributes), span.end_time) for e in events]
-        every = [*span._events, *added]
-        # An open span's later events still meet the host's limit: this one's own event is over it by itself.
-        most = getattr(span._limits, "max_events", None) if isinstance(span, Span) and span.is_recording() else None
-        longer: BoundedList[SpanEvent] = BoundedList(None if most is None else max(most, len(every)))
-        longer.extend(every)
+        longer: BoundedList[SpanEvent] = BoundedList(None)
+        longer.extend([*span._events, *added])
         longer.dropped = getattr(span._events, "dropped", 0)
         span._events = longer
 

@@ -9,13 +9,13 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from otel_stall.errors import ConfigError
+from otel_stall.complaints import complaint, nearest
+from otel_stall.errors import ConfigError, ConfigFileError
 
 __all__ = ["Settings", "from_environ", "loaded_file", "merged", "validated", "variables", "warn_of_unknown"]
 
 _LOG = logging.getLogger("otel_stall")
 
-_NEAR = 0.8
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
@@ -26,15 +26,19 @@ class Settings(BaseModel):
 
 
 def loaded_file(path: Path | str) -> dict[str, object]:
-    """Return the settings in a YAML file; raises ConfigError with its path where it is none."""
+    """Return the settings in a YAML file; raises ConfigFileError with its path where it is none."""
     import yaml
 
     try:
         content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(str(path), f"cannot be read: {error}") from error
+    except OSError as error:
+        raise ConfigFileError(str(path), f"cannot be read: {error.strerror or type(error).__name__}") from None
+    except UnicodeDecodeError:
+        raise ConfigFileError(str(path), "cannot be read: it is no text in UTF-8") from None
+    except yaml.YAMLError as error:
+        raise ConfigFileError(str(path), f"is no YAML{_place(error)}") from None
     if content is not None and not isinstance(content, dict):
-        raise ConfigError(str(path), "must be a mapping of settings")
+        raise ConfigFileError(str(path), "has no settings by their names")
     return content or {}
 
 
@@ -45,7 +49,12 @@ def validated(model: type[_Model], values: Mapping[str, object], section: str = 
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in (section, *first["loc"]) if part != "")
-        raise ConfigError(field or "settings", first["msg"]) from None
+        raise ConfigError(field or "settings", complaint(first, model)) from None
+
+
+def _place(error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None)
+    return f", see line {mark.line + 1}" if mark is not None else ""
 
 
 def merged(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str, object]:
@@ -90,10 +99,8 @@ def warn_of_unknown(model: type[BaseModel], environ: Mapping[str, str], prefix: 
     known = list(variables(model, prefix))
     for name in environ:
         if name.startswith(prefix) and name not in known and not name.startswith(tuple(others)):
-            from difflib import get_close_matches
-
-            nearest = get_close_matches(name, known, 1, _NEAR)
-            _LOG.warning("%s sets nothing%s", name, f": {nearest[0]} does" if nearest else "")
+            meant = nearest(name, known)
+            _LOG.warning("%s sets nothing%s", name, f": {meant} does" if meant else "")
 
 
 def _accepted(model: type[BaseModel], name: str, variable: str, text: str) -> bool:
@@ -102,6 +109,6 @@ def _accepted(model: type[BaseModel], name: str, variable: str, text: str) -> bo
     except ValidationError as error:
         about = [one for one in error.errors() if one["loc"][:1] == (name,) or not one["loc"]]
         if about:
-            _LOG.warning("%s is ignored: %s", variable, about[0]["msg"])
+            _LOG.warning("%s is ignored: %s", variable, complaint(about[0], model))
         return not about
     return True

@@ -37,7 +37,7 @@ def test_what_makes_no_sense_is_said(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
         main(arguments)
-    assert ended.value.code
+    assert ended.value.code == 2
     assert said in capsys.readouterr().err
 
 
@@ -292,6 +292,34 @@ class TestExitStatus:
             f"otel-stall: {tmp_path}/none: cannot be read: No such file or directory\n"
             "otel-stall: nothing could be read\n"
         )
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ('{"resourceMetrics": []}', "otel-stall: no span was found in what could be read\n"),
+            (
+                '{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "zz", "spanId": "1"}]}]}]}',
+                "otel-stall: FILE:1: a span has no valid trace id and span id\n"
+                "otel-stall: no span was found in what could be read\n",
+            ),
+            ("[]", "otel-stall: FILE:1: not a trace: an empty JSON array\notel-stall: nothing could be read\n"),
+            ("[[]]", "otel-stall: FILE:1: not a trace: an empty JSON array\notel-stall: nothing could be read\n"),
+            (
+                '{"a": "\t"}',
+                "otel-stall: FILE:1: broken JSON: Invalid control character at column 8\n"
+                "otel-stall: nothing could be read\n",
+            ),
+        ],
+    )
+    @pytest.mark.parametrize("command", ["analyze", "doctor"])
+    def test_without_a_span(
+        self, command: str, text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Status 1 where no span could be read, whatever else was, and why."""
+        file = tmp_path / "a.json"
+        file.write_text(text, encoding="utf-8")
+        status, _, err = run(capsys, command, file)
+        assert (status, err) == (1, said.replace("FILE", str(file)))
 
     def test_a_trace_without_agents_is_no_error(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         """Status 0: it was read, and there was nothing to judge."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -12,6 +13,7 @@ import yaml
 from otel_stall import StallConfig
 from otel_stall.cli import commands
 from otel_stall.gateway.settings import GatewayConfig
+from otel_stall.hook import HOSTS
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs/gateway.md").read_text(encoding="utf-8")
@@ -28,10 +30,18 @@ def test_commands_parse(line: str) -> None:
 
 def test_settings_are_valid() -> None:
     """The example passes the validation, both parts of it."""
-    (text,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
-    settings = yaml.safe_load(text)
-    GatewayConfig.model_validate(settings.pop("gateway"))
-    StallConfig.create(settings)
+    first, second = (yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL))
+    GatewayConfig.model_validate(first.pop("gateway"))
+    StallConfig.create(first)
+    assert StallConfig.create(second).pressure.acts == ("notice", "replan")
+
+
+def test_hook_commands_name_hosts_and_events_that_are_answered() -> None:
+    """The example for a coding agent's settings is JSON, and what it names exists."""
+    (text,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    for event, (group,) in json.loads(text)["hooks"].items():
+        (one,) = group["hooks"]
+        assert event in HOSTS[one["command"].rpartition(" ")[2]]
 
 
 @pytest.mark.parametrize("name", ["token_file", "tls", "settle_seconds", "limits", "state"])

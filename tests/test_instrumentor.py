@@ -147,7 +147,7 @@ class TestDeclarative:
         """A value that is not allowed is named with its field, and spans are exported without us."""
         spans, log = self.configured(tmp_path, "{detection: {dry_notice: 0}}")
         assert spans == [set(), set()]
-        assert "detection.dry_notice: Input should be greater than or equal to 1" in log
+        assert "detection.dry_notice: must be 1 or more" in log
 
 
 class TestOptions:

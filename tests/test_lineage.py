@@ -302,7 +302,7 @@ class TestBounds:
         lineage = Lineage(2)
         for name in "abc":
             start(lineage, replace(agent(name, "", name), trace_id=name * 32))
-        assert lineage.evicted == 1
+        assert lineage.dropped["open_spans"] == 1
         steps = [replace(tool("t", name), trace_id=name * 32) for name in "abc"]
         assert [finish(lineage, step).lane for step in steps] == ["main", "b", "c"]
 

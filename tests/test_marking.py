@@ -298,6 +298,19 @@ class TestNothing:
             otel_stall.milestone("a", evidence=name, conversation=name)  # type: ignore[arg-type]  # likewise
         otel_stall.milestone("outside")
 
+    def test_a_slip_is_told_once(self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What can only be a mistake is a warning: nobody would look for it at debug."""
+        monkeypatch.setattr(marking, "_said", set())
+        host = recorded()
+        with host.agent("coder", conversation="c-1"):
+            for name, evidence in (("", "observed"), ("a", "obsreved"), ("", "observed"), ("b", "obsreved")):
+                mark(host, name, evidence)
+
+        assert [(record.levelname, record.getMessage()[:34]) for record in caplog.records] == [
+            ("WARNING", "a milestone without a name, or who"),
+            ("WARNING", "the evidence of a milestone is obs"),
+        ]
+
     @pytest.mark.parametrize("name", [None, 3, "", "  "])
     def test_without_a_name_nothing_counts(self, name: object) -> None:
         """A milestone that has no name is none."""

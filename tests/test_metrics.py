@@ -11,6 +11,7 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import HistogramDataPoint, InMemoryMetricReader, NumberDataPoint
 
 from otel_stall import attributes as names
+from otel_stall.bounded import MEMORIES
 from otel_stall.judge import Census
 from otel_stall.metrics import NoOpStallMetrics, StallMetrics, create_stall_metrics
 from otel_stall.observations import Compaction
@@ -74,7 +75,9 @@ def metrics(meters: Meters, census: Census = Census(), values: int = 100) -> Sta
 
 def test_a_run_that_stalls(meters: Meters) -> None:
     """Steps, the stall's start, its steps, tokens and length, and the segment: each is counted where it happens."""
-    recorded = metrics(meters, Census(conversations=3, active=1, evictions=2, late_steps=4, skipped=5, forgotten=6))
+    recorded = metrics(
+        meters, Census(conversations=3, active=1, evictions=2, late_steps=4, skipped=5, forgotten={"open_spans": 6})
+    )
     more = replace(STALL, last_step=6, tokens=150, levels=((Level.NOTICE, 5), (Level.REPLAN, 6)))
     over = replace(more, ended=EndReason.MILESTONE)
     reached = Milestone(7, "tests", Evidence.OBSERVED, 7)
@@ -114,7 +117,10 @@ def test_a_run_that_stalls(meters: Meters) -> None:
             ("stall.processor.duration", {}, 0.25),
             ("stall.processor.errors", {}, 1),
             ("stall.processor.skipped", {}, 5),
-            ("stall.processor.forgotten", {}, 6),
+            *(
+                ("stall.processor.forgotten", {"memory": memory}, 6 if memory == "open_spans" else 0)
+                for memory in MEMORIES
+            ),
         ],
         key=repr,
     )

@@ -18,6 +18,7 @@ from opentelemetry.sdk.trace import (
     ConcurrentMultiSpanProcessor,
     ReadableSpan,
     SpanProcessor,
+    SynchronousMultiSpanProcessor,
     TracerProvider,
 )
 from opentelemetry.sdk.trace.export import (
@@ -212,6 +213,35 @@ class TestWhose:
         recorded.tool("read_file")
         context.detach(token)
         assert monitor.seen == [Seen("read_file", "c", "main", "", run_id="r")]
+
+    @pytest.mark.parametrize("nested", [False, True])
+    def test_the_context_is_not_passed(self, nested: bool, caplog: pytest.LogCaptureFixture) -> None:
+        """Where the SDK tells of starts on other threads, the log says once what is not seen then."""
+        concurrent = ConcurrentMultiSpanProcessor()
+        whole: SpanProcessor = concurrent
+        if nested:
+            whole = SynchronousMultiSpanProcessor()  # type: ignore[no-untyped-call]  # so the SDK has it
+            whole.add_span_processor(concurrent)
+        recorded = RecordedProvider(
+            provider=TracerProvider(
+                active_span_processor=whole,  # type: ignore[arg-type]  # either kind
+                shutdown_on_exit=False,
+            )
+        )
+        monitor = Scripted()
+        concurrent.add_span_processor(stall_processor(monitor))
+        token = context.attach(baggage.set_baggage("session.id", "c"))
+        for _ in range(2):
+            recorded.tool("read_file")
+        context.detach(token)
+        recorded.provider.shutdown()
+        assert "c" not in [seen.conversation for seen in monitor.seen]
+        assert [record.getMessage()[:28] for record in caplog.records] == ["ConcurrentMultiSpanProcessor"]
+
+    def test_where_the_context_is_passed_nothing_is_said(self, caplog: pytest.LogCaptureFixture) -> None:
+        """As with the SDK's default."""
+        RecordedProvider(stall_processor(Scripted())).tool("read_file")
+        assert caplog.records == []
 
     def test_a_conversation_kept_in_the_context_alone(self) -> None:
         """The id that the GenAI instrumentations keep in the context is found where their package is loaded."""

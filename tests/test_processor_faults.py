@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from doubles import CONFIG, STARTED, Clock, Raising, Scripted, logs, stall_processor, steps_of
 from opentelemetry import context
+from opentelemetry.context import Context
 from opentelemetry.metrics import Counter as MetricsCounter
 from opentelemetry.metrics import Meter, NoOpCounter, NoOpMeter, NoOpMeterProvider
 from opentelemetry.sdk._logs import LoggerProvider, LogRecordProcessor
@@ -20,6 +21,8 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader, NumberDataPoi
 from opentelemetry.sdk.trace import (
     ReadableSpan,
     Span,
+    SpanProcessor,
+    TracerProvider,
 )
 from opentelemetry.sdk.trace.export import (
     SimpleSpanProcessor,
@@ -27,6 +30,7 @@ from opentelemetry.sdk.trace.export import (
     SpanExportResult,
 )
 
+import otel_stall
 from otel_stall.calls import Reading
 from otel_stall.config import StallConfig
 from otel_stall.processor import StallSpanProcessor
@@ -297,3 +301,67 @@ if child == 0:
     os._exit(0)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
+
+
+class Hookless(SpanProcessor):
+    """A processor whose hooks do nothing, at the cost of one frame each."""
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        pass
+
+    def _on_ending(self, span: Span) -> None:
+        pass
+
+    def on_end(self, span: ReadableSpan) -> None:
+        pass
+
+
+def deep(frames: int, act: Callable[[], object]) -> None:
+    if frames:
+        deep(frames - 1, act)
+    else:
+        act()
+
+
+def fits(frames: int, act: Callable[[], object]) -> bool:
+    try:
+        deep(frames, act)
+    except RecursionError:
+        return False
+    return True
+
+
+class TestRecursionLimit:
+    """What works in the last frames of a host works there with us."""
+
+    def fitting(self, act: Callable[[], object]) -> list[int]:
+        """Return under how many frames this can be called."""
+        limit = sys.getrecursionlimit()
+        return [frames for frames in range(limit - 200, limit) if fits(frames, act)]
+
+    def hooks(self, processor: SpanProcessor) -> list[Callable[[], object]]:
+        tracer = TracerProvider(shutdown_on_exit=False).get_tracer("t")
+        span = tracer.start_span("execute_tool bash", attributes={"gen_ai.tool.name": "bash", "gen_ai.agent.name": "a"})
+        assert isinstance(span, Span)
+        return [
+            lambda: processor.on_start(span),
+            lambda: processor._on_ending(span),
+            lambda: processor.on_end(span),
+        ]
+
+    def test_no_hook_needs_more_frames_than_one_that_does_nothing(self) -> None:
+        """Wherever the host could call a hook that does nothing, ours returns; what is left out is counted."""
+        processor = stall_processor()
+        for empty, ours in zip(self.hooks(Hookless()), self.hooks(processor), strict=True):
+            assert self.fitting(ours) == self.fitting(empty)
+        assert processor.errors >= 3
+
+    def test_a_milestone_needs_one_frame(self) -> None:
+        """The host's word may be lost there, the host is not."""
+        milestone = otel_stall.milestone
+        fitting = self.fitting(lambda: milestone("m", conversation="c"))
+        assert fitting == self.fitting(lambda: one_frame("m", conversation="c"))
+
+
+def one_frame(name: str, *, conversation: str) -> None:
+    pass

@@ -43,17 +43,20 @@ def test_a_milestone_in_a_wrong_unit_costs_no_counts() -> None:
 
 
 def test_a_milestone_on_a_full_span_leaves_the_limit_of_events() -> None:
-    """The event fits, and what the host adds after it meets the limit that was set."""
+    """However many there are, and whatever the host adds after them, the span holds as many as it may."""
     limits = SpanLimits(max_events=4)
     recorded = RecordedProvider(StallSpanProcessor(StallConfig()), provider=TracerProvider(span_limits=limits))
     with recorded.agent("coder", conversation="c-1") as span:
         for number in range(4):
             span.add_event(f"own {number}")
-        otel_stall.milestone("reached")
+        for number in range(9):
+            otel_stall.milestone(f"reached {number}")
+        assert [event.name for event in span.events] == ["stall.milestone", "stall.milestone_reached"] * 2
         for number in range(40):
             span.add_event(f"more {number}")
     (exported,) = recorded.spans()
-    assert len(exported.events) <= 6
+    assert [event.name for event in exported.events] == [f"more {number}" for number in range(36, 40)]
+    assert exported.dropped_events == 4 + 2 * 9 + 36
 
 
 def test_counts_survive_a_snapshot() -> None:
@@ -79,6 +82,6 @@ def test_open_spans_that_fall_out_are_counted() -> None:
     spans = [recorded.tracer.start_span(f"open {number}") for number in range(5)]
     census = processor._judge.census()
     assert census is not None
-    assert census.forgotten == 3
+    assert census.forgotten == {"open_spans": 3}
     for span in spans:
         span.end()

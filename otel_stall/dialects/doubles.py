@@ -9,13 +9,14 @@ was written in or beside; a part of a call is joined to the span around it.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeVar
 
 from xxhash import xxh3_64_intdigest
 
+from otel_stall.bounded import trim
 from otel_stall.calls import Capture, Content, ModelCall, Reading, ToolCall
 from otel_stall.dialects.tool_calls import called_tool
 
@@ -80,10 +81,12 @@ class _Sight:
 class Doubles:
     """Decides, span by span in the order of their ends, which readings stand for a call of their own.
 
-    Bounded: the last `window` spans are remembered. Not thread-safe; the caller holds its lock.
+    Bounded: the last `window` spans are remembered, and `dropped` counts what fell out. Not thread-safe; the
+    caller holds its lock.
     """
 
     def __init__(self, window: int = WINDOW) -> None:
+        self.dropped: Counter[str] = Counter()
         self._window = window
         self._spans: OrderedDict[_Id, _Sight] = OrderedDict()
         self._peers: OrderedDict[_Id, list[_Sight]] = OrderedDict()
@@ -123,7 +126,7 @@ class Doubles:
             return "", ()
         sight = _sight(reading)
         self._spans[own] = sight
-        _trim(self._spans, self._window)
+        self._trim(self._spans)
         near = _near(ancestors)
         inner = [seen for seen in self._inner.pop(own, ()) if _same_call(seen, sight)]
         carrier = self._carrier(reading, sight, near, inner)
@@ -158,7 +161,7 @@ class Doubles:
         for peer in self._peers.get((reading.trace_id, sight.kind), ()):
             if peer.carrier and peer.span_id not in self._joined and _beside(peer, sight):
                 self._joined[peer.span_id] = None
-                _trim(self._joined, self._window)
+                self._trim(self._joined)
                 return peer.carrier
         return ""
 
@@ -177,7 +180,7 @@ class Doubles:
             self._called.setdefault(_call_key(reading), sight)
             if sight.carrier == reading.span_id:
                 self._called[_call_key(reading)] = sight
-            _trim(self._called, self._window)
+            self._trim(self._called)
         if sight.kind != _PART:
             self._note(self._peers, (reading.trace_id, sight.kind), sight)
         if reading.conversation and isinstance(reading.record, ModelCall):
@@ -188,9 +191,13 @@ class Doubles:
     def _note(self, memory: OrderedDict[_Id, list[_Sight]], key: _Id, sight: _Sight) -> None:
         known = memory.setdefault(key, [])
         known.append(sight)
+        self.dropped["calls"] += len(known[:-_PEERS])
         del known[:-_PEERS]
         memory.move_to_end(key)
-        _trim(memory, self._window)
+        self._trim(memory)
+
+    def _trim(self, memory: OrderedDict[_K, _V]) -> None:
+        trim(memory, self._window, self.dropped, "calls")
 
 
 def carriers(readings: Iterable[Reading]) -> list[tuple[Reading, str]]:
@@ -449,8 +456,3 @@ def _ancestors(reading: Reading, spans: Mapping[_Id, Reading]) -> Iterator[Ances
         if at is None:
             return
         yield Ancestor(at.span_id, at.name, at.scope, at.record.tool if isinstance(at.record, ToolCall) else "")
-
-
-def _trim(memory: OrderedDict[_K, _V], limit: int) -> None:
-    while len(memory) > limit:
-        memory.popitem(last=False)

@@ -1,7 +1,8 @@
 """The admin endpoint: health for orchestrators, and where each conversation stands for people and hooks.
 
 `GET /conversations` lists lanes, the one used last first; `?stalled=true` those inside a stall, `?limit=` how
-many. `GET /conversations/{id}` gives the lanes of one. Both answer in JSON.
+many. `GET /conversations/{id}` gives the lanes of one. `POST /advice/{id}?can=replan,…` says what its host is to do
+now, of what it can, and takes it for done. All answer in JSON.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from otel_stall.gateway.access import allowed
+from otel_stall.gateway.advice import Advisor
 from otel_stall.gateway.http_server import Site
 from otel_stall.gateway.settings import Endpoint, GatewayConfig
 from otel_stall.judge import Judge
@@ -27,10 +29,11 @@ _MOST: Final = 10_000
 
 
 class Admin:
-    """Serves GET in the running event loop. Health needs no token; `ready` is what /readyz answers."""
+    """Serves HTTP in the running event loop. Health needs no token; `ready` is what /readyz answers."""
 
-    def __init__(self, config: GatewayConfig, judge: Judge) -> None:
+    def __init__(self, config: GatewayConfig, judge: Judge, advisor: Advisor) -> None:
         self.ready = False
+        self._advisor = advisor
         self._judge = judge
         self._tokens = config.tokens()
         application = web.Application(middlewares=[self._guarded])
@@ -40,6 +43,7 @@ class Admin:
                 web.get("/readyz", self._readiness),
                 web.get("/conversations", self._conversations),
                 web.get("/conversations/{id:.+}", self._conversation),
+                web.post("/advice/{id:.+}", self._advice),
             ]
         )
         self._site = Site(application, config, "admin")
@@ -82,6 +86,12 @@ class Admin:
         if not found:
             raise web.HTTPNotFound(text="this conversation is not known here")
         return web.json_response({"conversations": [one.document() for one in found], "more": 0})
+
+    async def _advice(self, request: web.Request) -> web.Response:
+        can = request.query.get("can", "").split(",")
+        conversation = request.match_info["id"]
+        advice = await asyncio.get_running_loop().run_in_executor(None, lambda: self._advisor.advise(conversation, can))
+        return web.json_response(dict(advice))
 
 
 async def _asked(ask: Callable[[], tuple[Status, ...] | None]) -> tuple[Status, ...]:

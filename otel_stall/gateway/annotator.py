@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from otel_stall import dialects
+from otel_stall.bounded import trim
 from otel_stall.calls import Reading
 from otel_stall.emission import AGENT, CONVERSATION, Value, bounded_text, events_of
 from otel_stall.emitter import Emitter
@@ -111,9 +112,9 @@ class Annotator:
     def _keep(self, key: SpanKey, saved: SavedRemark) -> None:
         self._remarks[key] = saved
         self._remarks.move_to_end(key)
-        gone = [self._remarks.popitem(last=False)[0]] if len(self._remarks) > self._limit else []
+        gone = trim(self._remarks, self._limit, self._judge.dropped, "remarks")
         if self._touched is not None:
-            self._touched.update((key, *gone))
+            self._touched.update((key, *(old for old, _ in gone)))
 
     def _said(self, entries: Entries) -> Said:
         additions: list[tuple[Item, Addition]] = []

@@ -22,7 +22,7 @@ from otel_stall.calls import Reading
 from otel_stall.emission import SCOPE, Event, Severity, Value
 from otel_stall.gateway.answers import Request
 from otel_stall.otlp import Signal
-from otel_stall.otlp.editing import key_value_messages
+from otel_stall.otlp.editing import any_value_message, key_value_messages
 
 __all__ = ["Remark", "Telling", "copies_request", "events_request"]
 
@@ -58,13 +58,18 @@ class Telling:
     remark: Remark
 
 
-def events_request(tellings: Iterable[Telling], clock: Callable[[], int] = time.time_ns) -> Request | None:
-    """Return a log request with one record per event, None where there is none; `clock` gives epoch ns."""
+def events_request(
+    tellings: Iterable[Telling], clock: Callable[[], int] = time.time_ns, *, body: str | None = None
+) -> Request | None:
+    """Return a log request with one record per event, None where there is none; `clock` gives epoch ns.
+
+    `body` is what the records say beside their attributes.
+    """
     now = clock()
     groups = [
         ResourceLogs(resource=resource, scope_logs=[ScopeLogs(scope=_SCOPE, log_records=records)])
         for resource, group in _by_resource(tellings)
-        if (records := [_record(telling, event, now) for telling in group for event in telling.remark.events])
+        if (records := [_record(telling, event, now, body) for telling in group for event in telling.remark.events])
     ]
     return Request(Signal.LOGS, LogsData(resource_logs=groups).SerializeToString()) if groups else None
 
@@ -90,7 +95,7 @@ def _by_resource(tellings: Iterable[Telling]) -> list[tuple[Resource, Sequence[T
     return [(Resource(attributes=key_value_messages(group[0].resource)), group) for group in groups.values()]
 
 
-def _record(telling: Telling, event: Event, now_ns: int) -> LogRecord:
+def _record(telling: Telling, event: Event, now_ns: int, body: str | None) -> LogRecord:
     reading = telling.reading
     return LogRecord(
         time_unix_nano=reading.end_ns,
@@ -98,6 +103,7 @@ def _record(telling: Telling, event: Event, now_ns: int) -> LogRecord:
         severity_number=_SEVERITIES[event.severity],
         severity_text=event.severity.value,
         event_name=event.name,
+        body=any_value_message(body) if body is not None else None,
         attributes=key_value_messages(event.attributes),
         flags=_SAMPLED,
         trace_id=bytes.fromhex(reading.trace_id),

@@ -20,6 +20,7 @@ from otel_stall.config import StallConfig
 from otel_stall.emitter import Emitter, Providers
 from otel_stall.errors import ConfigError, SnapshotError
 from otel_stall.gateway.admin import Admin
+from otel_stall.gateway.advice import Advisor
 from otel_stall.gateway.annotator import Annotator
 from otel_stall.gateway.core import Gateway
 from otel_stall.gateway.forwarding import Forwarder, create_forwarder
@@ -47,6 +48,7 @@ class Parts:
     forwarder: Forwarder
     provider: MeterProvider
     judge: Judge
+    advisor: Advisor
     keeper: StateKeeper | None
     gateway: Gateway
 
@@ -71,7 +73,8 @@ def assembled(config: GatewayConfig, rules: StallConfig, forwarder: Forwarder) -
     keeper = _keeper(config.state, judge, annotator)
     metrics = GatewayMetrics(provider, lambda: keeper.failures if keeper is not None else 0)
     gateway = Gateway(config, annotator, forwarder, metrics, failed=emitter.failed, keeper=keeper)
-    return Parts(forwarder, provider, judge, keeper, gateway)
+    advisor = Advisor(rules, judge, forwarder.send)
+    return Parts(forwarder, provider, judge, advisor, keeper, gateway)
 
 
 def _keeper(config: StateConfig, judge: Judge, annotator: Annotator) -> StateKeeper | None:
@@ -92,7 +95,7 @@ class Service:
         gateway = self._parts.gateway
         self._grpc = GrpcServer(config, gateway.handle) if config.grpc else None
         self._http = HttpServer(config, gateway.handle, gateway.busy) if config.http else None
-        self._admin = Admin(config, self._parts.judge) if config.admin else None
+        self._admin = Admin(config, self._parts.judge, self._parts.advisor) if config.admin else None
 
     async def start(self) -> dict[str, str]:
         """Begin to receive and return the addresses by what is served there."""

@@ -25,11 +25,12 @@ from otel_stall.gateway.answers import Answer, Code, Request
 from otel_stall.gateway.forwarding import Forwarder
 from otel_stall.otlp import Signal
 
-__all__ = ["GatewayMetrics", "create_provider"]
+__all__ = ["SERVICE", "GatewayMetrics", "create_provider"]
 
 _LOG = logging.getLogger("otel_stall")
 
 SERVICE: Final = "otel-stall"
+"""Service under which the gateway's own metrics and events stand."""
 _SECONDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 10.0)
 _OUTCOMES: Final = {Code.OK: "accepted", Code.UNAVAILABLE: "deferred"}
 _UNITS: Final = {name.key: name.type.rpartition(", ")[2] for name in names.names("metric")}

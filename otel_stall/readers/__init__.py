@@ -67,7 +67,9 @@ def read_paths(
     read, "" to tell it by the content. Never raises on content or on unreadable files.
     """
     for record in records(paths, problems=problems, stdin=stdin, name=name):
-        yield from record.views(problems)
+        for view in record.views(problems):
+            problems.items += 1
+            yield view
 
 
 def records(

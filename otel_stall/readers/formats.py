@@ -126,7 +126,7 @@ def _requests(value: object, report: Report, foreign: Counter[str], search: _Sea
     if row := search.row(value):
         yield from row.requests(value, report)
         return
-    if isinstance(value, list) and search.depth:
+    if isinstance(value, list) and value and search.depth:
         inner = _Search(search.rows, search.asked, search.depth - 1)
         for item in value:
             yield from _requests(item, report, foreign, inner)
@@ -143,7 +143,7 @@ def _described(value: object) -> str:
     if isinstance(value, dict):
         names = ", ".join(ascii(name[:40]) for name in list(value)[:4])
         return f"a JSON object with {names}" if value else "an empty JSON object"
-    return f"a JSON {_NAMES.get(type(value), 'value')}"
+    return "an empty JSON array" if value == [] else f"a JSON {_NAMES.get(type(value), 'value')}"
 
 
 _NAMES = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null", list: "array"}

@@ -200,7 +200,7 @@ def parse(data: bytes) -> object:
 def _json_reason(error: Exception) -> str:
     """Return why parsing failed, without the content."""
     if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg} at column {error.colno}"
+        return f"{error.msg.removesuffix(' at')} at column {error.colno}"
     return "nested too deeply" if isinstance(error, RecursionError) else "a number with too many digits"
 
 

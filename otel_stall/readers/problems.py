@@ -26,13 +26,14 @@ class Problem:
 class Problems:
     """What went wrong while reading, and what was recognised; never raises, bounded.
 
-    `requests` counts the requests (or dumped spans) that were recognised, by signal: when it is empty,
-    nothing could be read. Only traces are analysed; the others are recognised and passed over.
+    `requests` counts the requests (or dumped spans) that were recognised, by signal; those of metrics are passed
+    over. `items` counts the spans and log records that were read out of them.
     """
 
     kept: list[Problem] = field(default_factory=list)
     dropped: int = 0
     requests: Counter[Signal] = field(default_factory=Counter)
+    items: int = 0
 
     def add(self, source: str, line: int | None, error: str) -> None:
         """Keep a problem, or count it when there are too many."""
@@ -44,6 +45,11 @@ class Problems:
     def at(self, source: str, line: int | None) -> Report:
         """Return a function that adds problems of one place."""
         return lambda error: self.add(source, line, error)
+
+    @property
+    def exports(self) -> int:
+        """How many requests of traces or logs there were, with anything in them or not."""
+        return self.requests[Signal.TRACES] + self.requests[Signal.LOGS]
 
     @property
     def count(self) -> int:

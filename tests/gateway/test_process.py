@@ -135,13 +135,13 @@ def _main(*arguments: str) -> int:
     return int(ended.value.code or 0)
 
 
-_FORWARD = ("--forward", "grpc://127.0.0.1:1")
+_FORWARD = ("--forward", "grpc://127.0.0.1:1", "--grpc", "127.0.0.1:0", "--admin", "127.0.0.1:0")
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "gateway.forward: Field required"),
+        ([], "gateway.forward: must be given"),
         (["--forward", "x"], "gateway.forward.url: must be grpc://host:port"),
         ([*_FORWARD, "--grpc", "192.0.2.1:1"], "gateway.grpc: 192.0.2.1:1 cannot be listened on"),
         ([*_FORWARD, "--http", "192.0.2.1:1"], "gateway.http: 192.0.2.1:1"),

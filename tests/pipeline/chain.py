@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -15,14 +16,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import grpc
 import urllib3
 import yaml
+from jaeger_api import find_traces
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 from opentelemetry.sdk.trace.export import SpanExportResult
 
 __all__ = [
     "CONFIGS", "Ports", "collector", "eventually", "export", "haproxy", "jaeger", "json_lines", "program", "prometheus",
-    "started",
+    "searched", "started",
 ]  # fmt: skip
 
 CONFIGS: Final = Path(__file__).parents[2] / "collector-config"
@@ -39,13 +43,28 @@ def program(name: str) -> str:
 
 
 class Ports(dict[str, str]):
-    """Addresses on free loopback ports by name, made when first asked for."""
+    """Addresses on free loopback ports by name, made when first asked for.
+
+    They lie below those that the system gives to outgoing connections: one of these could take a port between here and
+    the start of the part that it is meant for.
+    """
 
     def __missing__(self, name: str) -> str:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self[name] = f"127.0.0.1:{free.getsockname()[1]}"
-        return self[name]
+        address = f"127.0.0.1:{secrets.choice(range(20_000, 32_000))}"
+        if address in self.values() or not _is_free(address):
+            return self[name]
+        self[name] = address
+        return address
+
+
+def _is_free(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    with socket.socket() as probe:
+        try:
+            probe.bind((host, int(port)))
+        except OSError:
+            return False
+    return True
 
 
 def eventually(look: Callable[[], Any], seconds: float = _WAIT_SECONDS) -> Any:
@@ -105,6 +124,17 @@ def jaeger(folder: Path, ports: Mapping[str, str]) -> Iterator[str]:
     command = [program("jaeger"), "--config", str(CONFIGS / "jaeger/jaeger.yaml")]
     with started(command, f"http://{given['JAEGER_UI']}/api/v3/services", folder, **given):
         yield given["JAEGER_GRPC"]
+
+
+def searched(api: str, attributes: Mapping[str, str]) -> list[TracesData]:
+    """Return the traces of these tests' agents that Jaeger finds by attributes.
+
+    None where it sends one that can't be read, as it does now and then for a trace that is being written.
+    """
+    try:
+        return find_traces(api, "agents", attributes)
+    except grpc.RpcError:
+        return []
 
 
 @contextmanager

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from chain import Ports, collector, eventually, export, jaeger, json_lines
+from chain import Ports, collector, eventually, export, jaeger, json_lines, searched
 from downstreams import process, run
-from jaeger_api import find_traces
 
 from otel_stall.otlp import views
 from otel_stall.otlp.protobuf import to_json
@@ -19,8 +18,11 @@ from otel_stall.spans import SpanView
 
 def _search(api: str, **attributes: str) -> list[SpanView]:
     """Return the spans of all traces that Jaeger finds by these attributes."""
-    found = find_traces(api, "agents", attributes)
-    return [span for trace in found for span in views(to_json(trace), pytest.fail)]
+    return [span for trace in searched(api, attributes) for span in views(to_json(trace), pytest.fail)]
+
+
+def _marked(spans: Sequence[SpanView]) -> list[SpanView]:
+    return [span for span in spans if span.attributes.get("stall.detected")]
 
 
 def _conversations(spans: Sequence[SpanView]) -> set[object]:
@@ -39,16 +41,17 @@ def test_stalled_traces_are_found_by_their_marks(mode: str, tmp_path: Path) -> N
     ):
         export(ports["OTLP_GRPC"], run("stuck", steps=12))
         export(ports["OTLP_GRPC"], run("healthy", steps=1))
-        found = eventually(lambda: _search(api, **{"stall.detected": "true"}))
+        eventually(lambda: len(_marked(_search(api, **{"stall.detected": "true"}))) == 7)
         assert eventually(lambda: _search(api, **{"gen_ai.conversation.id": "healthy"}))
+        found = _search(api, **{"stall.detected": "true"})
         by_kind = _search(api, **{"stall.kind": "loop", "stall.level": "replan"})
         assert not _search(api, **{"stall.kind": "amnesia"})
         events = eventually(lambda: json_lines(tmp_path / "events.jsonl"))
     assert _conversations(found) == _conversations(by_kind) == {"stuck"}
-    marked = [span for span in found if span.attributes.get("stall.detected")]
+    marked = _marked(found)
     assert {span.attributes["stall.kind"] for span in marked} == {"loop"}
     assert "stall.started" in {event.name for span in marked for event in span.events}
-    assert len(found) == 13 + (len(marked) if mode == "tap" else 0)
+    assert len(found) == 13 + (7 if mode == "tap" else 0)
     assert all(("gen_ai.tool.name" in span.attributes) is (mode == "inline") for span in marked)
     assert "stall.started" in json.dumps(events)
 
@@ -62,5 +65,6 @@ def test_spans_wait_while_the_gateway_is_away(tmp_path: Path) -> None:
         time.sleep(1)
         assert not _search(api, **{"gen_ai.conversation.id": "waiting"})
         with process("--mode", "inline", "--forward", f"grpc://{ports['ADDED_GRPC']}", "--grpc", ports["STALL"]):
-            found = eventually(lambda: _search(api, **{"stall.detected": "true"}))
+            eventually(lambda: len(_marked(_search(api, **{"stall.detected": "true"}))) == 7)
+            found = _search(api, **{"stall.detected": "true"})
     assert sorted(span.span_id for span in found) == sorted(f"{span.context.span_id:016x}" for span in spans)
