@@ -7,7 +7,18 @@ from typing import Final, TypeVar
 
 __all__ = ["MEMORIES", "trim"]
 
-MEMORIES: Final = ("open_spans", "ended_spans", "traces", "agents", "calls", "marks", "stamps", "remarks", "digests")
+MEMORIES: Final = (
+    "open_spans",
+    "ended_spans",
+    "traces",
+    "agents",
+    "calls",
+    "marks",
+    "stamps",
+    "remarks",
+    "digests",
+    "paces",
+)
 """What is remembered. All but open spans, marks and stamps fall out in the course of a long run."""
 
 _K = TypeVar("_K")

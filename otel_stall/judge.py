@@ -79,8 +79,8 @@ class Judge:
         self._wait = wait_seconds
         self._lineage = Lineage(monitor.config.bounds.open_spans)
         self._doubles = Doubles()
-        self._pace = Pace(monitor.config.pressure)
         self.dropped: Counter[str] = Counter()
+        self._pace = Pace(monitor.config.pressure, self.dropped)
         self._marked: dict[tuple[str, str], list[HostMark]] = {}
         self._busy = False
         self._lock = threading.RLock()

@@ -195,8 +195,7 @@ class StallSpanProcessor(SpanProcessor):
             if (one.span_id, one.since_ns) not in self._told:
                 self._told[one.span_id, one.since_ns] = None
                 self._emitter.say(silent(one), time_ns=now_ns)
-        while len(self._told) > _HANDLED:
-            del self._told[next(iter(self._told))]
+        trim(self._told, _HANDLED, self._judge.dropped, "paces")
         return late
 
     def _answered(self, nothing: _T, ask: Callable[[], _T]) -> _T:

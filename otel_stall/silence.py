@@ -5,10 +5,12 @@ Only where spans start can this be seen: what comes after the SDK gets a span wh
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from otel_stall.bounded import trim
 from otel_stall.calls import Reading, ToolCall
 from otel_stall.config import PressureConfig
 from otel_stall.lineage import Running
@@ -46,9 +48,13 @@ class _Lately(NamedTuple):
 
 
 class Pace:
-    """How long tools and the pauses between steps took so far; bounded, not thread-safe."""
+    """How long tools and the pauses between steps took so far; bounded, not thread-safe.
 
-    def __init__(self, config: PressureConfig) -> None:
+    `dropped` counts what fell out.
+    """
+
+    def __init__(self, config: PressureConfig, dropped: Counter[str]) -> None:
+        self.dropped = dropped
         self._config = config
         self._lanes: dict[str, dict[str, _Lately]] = {}
         self._tools: dict[str, int] = {}
@@ -68,12 +74,9 @@ class Pace:
             pause = max(pause, reading.end_ns - before.last_ns)
         last = max(reading.end_ns, before.last_ns if before is not None else 0)
         lanes[lane] = _Lately(last, pause, reading.trace_id)
-        if len(self._tools) > _TOOLS:
-            del self._tools[next(iter(self._tools))]
-        if len(lanes) > _LANES:
-            del lanes[next(iter(lanes))]
-        if len(self._lanes) > _CONVERSATIONS:
-            del self._lanes[next(iter(self._lanes))]
+        trim(self._tools, _TOOLS, self.dropped, "paces")
+        trim(lanes, _LANES, self.dropped, "paces")
+        trim(self._lanes, _CONVERSATIONS, self.dropped, "paces")
 
     def late(self, running: Sequence[Running], now_ns: int) -> tuple[Silence, ...]:
         """Return what is late among the open spans, longest first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,8 +11,10 @@ from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogR
 from opentelemetry.trace import Span
 
 from otel_stall import StallConfig, StallSpanProcessor
+from otel_stall.config import PressureConfig
+from otel_stall.silence import Pace
 from otel_stall.testing import SECOND_NS as SECOND
-from otel_stall.testing import RecordedProvider
+from otel_stall.testing import RecordedProvider, tool_reading
 
 LATE = 10_000 * SECOND
 
@@ -129,3 +132,12 @@ def test_nothing_is_said_where_it_is_switched_off() -> None:
     with host.recorded.agent("coder", conversation="c-1"), host.call("bash"):
         host.processor.shutdown()
         assert host.late() == []
+
+
+def test_what_falls_out_is_counted() -> None:
+    """Beyond its bounds the oldest pace goes, and is counted."""
+    dropped: Counter[str] = Counter()
+    pace = Pace(PressureConfig(), dropped)
+    for number in range(1, 101):
+        pace.saw(tool_reading("read", number=number), "c", f"lane {number}")
+    assert dropped == {"paces": 100 - 64}

@@ -14,6 +14,7 @@ from otel_stall.attachment import attached
 from otel_stall.config import PressureConfig, StallConfig
 from otel_stall.emission import Event
 from otel_stall.errors import SnapshotError
+from otel_stall.forks import renew_in_children
 from otel_stall.pressure.abandonment import Abandonment, abandonment_of
 from otel_stall.pressure.rungs import Memory, acted, next_move
 from otel_stall.pressure.texts import ENGLISH, Texts
@@ -99,7 +100,7 @@ class Ladder:
     `acts` are the levels that may act, those of the settings (`pressure.acts`, none by default) where not given;
     ConfigError where one is unknown. `source` is the processor that is attached where not given. `on_abandon` is
     called with the record when a run is given up, on the thread that gives it up, to save what the agent made;
-    what it raises is logged.
+    what it raises is logged. `forgotten` counts the lanes, beyond 10,000, of which it is no longer known what was done.
     """
 
     def __init__(
@@ -113,9 +114,11 @@ class Ladder:
         self.texts = texts
         self._acts = _levels(acts) if acts is not None else None
         self.source = source
+        self.forgotten = 0
         self._on_abandon = on_abandon
         self._memories: OrderedDict[tuple[str, str], Memory] = OrderedDict()
         self._lock = threading.Lock()
+        renew_in_children(self._renew_lock)
 
     def look(self, conversation: str = "", *, lane: str = "", agent: str = "") -> Pressure:
         """Return what is due at this turn; asked again before the next step, and before `did`, it says the same.
@@ -203,6 +206,10 @@ class Ladder:
         self._memories.move_to_end(key)
         if len(self._memories) > _LANES:
             self._memories.popitem(last=False)
+            self.forgotten += 1
+
+    def _renew_lock(self) -> None:
+        self._lock = threading.Lock()
 
 
 def _levels(acts: Collection[str]) -> frozenset[Level]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 
 import pytest
 from acts import numbered
@@ -218,3 +219,26 @@ def test_goes_on_after_a_restart() -> None:
         with pytest.raises(SnapshotError):
             again.restore(damaged)
     assert again.look("c-1").action is None
+
+
+def test_lanes_beyond_the_bound_are_forgotten_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lane asked for longest ago goes first."""
+    monkeypatch.setattr("otel_stall.pressure.ladder._LANES", 2)
+    host = Host()
+    for name in ("a", "b", "c"):
+        host.run(14, f"c-{name}")
+    assert host.ladder.forgotten == 1
+    assert [host.ladder.look(f"c-{name}").action for name in "bc"] == [None, None]
+    assert host.ladder.look("c-a").action is Level.REPLAN
+
+
+def test_a_forked_child_asks_with_a_lock_of_its_own() -> None:
+    """One that a thread of the parent held at the fork would never be given back there."""
+    host = Host()
+    host.run(14)
+    with host.ladder._lock:
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if host.ladder.look("c-1").level is Level.REPLAN else 1)
+        _, status = os.waitpid(child, 0)
+    assert status == 0
