@@ -19,7 +19,7 @@ from otel_stall.verdicts import Change, Judged, Stall
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Meter, MeterProvider, Observation
 
-__all__ = ["OTHER", "NoOpStallMetrics", "OTelStallMetrics", "StallMetrics", "create_stall_metrics"]
+__all__ = ["OTHER", "NoOpStallMetrics", "OTelStallMetrics", "StallMetrics", "create_stall_metrics", "described"]
 
 OTHER: Final = "_other"
 """Stands for all agents, or task classes, beyond the number that is told apart."""
@@ -149,17 +149,21 @@ class _Recording(Protocol):
     def record(self, amount: float, attributes: Attributes | None = None) -> None: ...
 
 
-_UNITS: Final = {name.key: name.type.rpartition(", ")[2] for name in names.names("metric")}
-_MEANINGS: Final = {name.key: name.meaning for name in names.names("metric")}
+_METRICS: Final = {name.key: name for name in names.names("metric")}
+
+
+def described(key: str) -> tuple[str, str, str]:
+    """Return name, unit and description of a metric, as the registry has them."""
+    return key, _METRICS[key].type.rpartition(", ")[2], _METRICS[key].meaning
 
 
 def _counter(meter: Meter, name: str) -> _Adding:
-    return meter.create_counter(name, _UNITS[name], _MEANINGS[name])
+    return meter.create_counter(*described(name))
 
 
 def _histogram(meter: Meter, name: str, bounds: tuple[float, ...]) -> _Recording:
     return meter.create_histogram(
-        name, _UNITS[name], _MEANINGS[name], explicit_bucket_boundaries_advisory=[float(bound) for bound in bounds]
+        *described(name), explicit_bucket_boundaries_advisory=[float(bound) for bound in bounds]
     )
 
 
@@ -175,11 +179,11 @@ def _observe(meter: Meter, take_census: TakeCensus) -> None:
         (names.METRIC_PROCESSOR_SKIPPED, lambda census: census.skipped),
     )
     for name, figure in gauges:
-        meter.create_observable_gauge(name, [_callback(take, _alone(figure))], _UNITS[name], _MEANINGS[name])
+        meter.create_observable_gauge(name, [_callback(take, _alone(figure))], *described(name)[1:])
     for name, figure in counters:
-        meter.create_observable_counter(name, [_callback(take, _alone(figure))], _UNITS[name], _MEANINGS[name])
+        meter.create_observable_counter(name, [_callback(take, _alone(figure))], *described(name)[1:])
     name = names.METRIC_PROCESSOR_FORGOTTEN
-    meter.create_observable_counter(name, [_callback(take, _forgotten)], _UNITS[name], _MEANINGS[name])
+    meter.create_observable_counter(name, [_callback(take, _forgotten)], *described(name)[1:])
 
 
 _Figures = Callable[[Census], Iterable[tuple[int, Attributes]]]

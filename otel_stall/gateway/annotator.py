@@ -10,14 +10,13 @@ from typing import NamedTuple
 from otel_stall import dialects
 from otel_stall.bounded import trim
 from otel_stall.calls import Reading
-from otel_stall.emission import AGENT, CONVERSATION, Value, bounded_text, events_of
+from otel_stall.emission import events_of, whose_attributes
 from otel_stall.emitter import Emitter
 from otel_stall.gateway.documents import Document, Item
 from otel_stall.gateway.events import Remark, Telling
 from otel_stall.judge import Changes, Judge, Judgement
 from otel_stall.otlp import Addition
 from otel_stall.spans import EventView
-from otel_stall.verdicts import Judged
 
 __all__ = ["Annotator", "Entries", "Said", "SavedRemark", "SpanKey", "entries_of"]
 
@@ -105,7 +104,8 @@ class Annotator:
         attributes, events = self._emitter.on_span(judgement)
         self._emitter.recorded(judgement)
         every = tuple(event for judged in judgement.judged for event in events_of(judged))
-        remark = Remark(attributes, every, tuple(events), _whose(judgement.judged[-1]))
+        last = judgement.judged[-1]
+        remark = Remark(attributes, every, tuple(events), whose_attributes(last.conversation, last.agent))
         if attributes or every:
             self._keep(_key(judgement.reading), SavedRemark(remark))
 
@@ -141,11 +141,6 @@ def _order(reading: Reading) -> tuple[int, int, str]:
 
 def _key(reading: Reading) -> SpanKey:
     return reading.trace_id, reading.span_id
-
-
-def _whose(judged: Judged) -> dict[str, Value]:
-    named = {CONVERSATION: judged.conversation, AGENT: judged.agent}
-    return {name: bounded_text(value) for name, value in named.items() if value}
 
 
 def _addition(reading: Reading, remark: Remark) -> Addition:

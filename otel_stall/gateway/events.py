@@ -22,7 +22,7 @@ from otel_stall.calls import Reading
 from otel_stall.emission import SCOPE, Event, Severity, Value
 from otel_stall.gateway.answers import Request
 from otel_stall.otlp import Signal
-from otel_stall.otlp.editing import any_value_message, key_value_messages
+from otel_stall.otlp.editing import any_value_message, event_message, key_value_messages
 
 __all__ = ["Remark", "Telling", "copies_request", "events_request"]
 
@@ -129,10 +129,7 @@ def _copy(telling: Telling) -> Span:
         start_time_unix_nano=reading.start_ns,
         end_time_unix_nano=reading.end_ns,
         attributes=key_value_messages({**remark.whose, **remark.attributes}),
-        events=[
-            Span.Event(time_unix_nano=reading.end_ns, name=e.name, attributes=key_value_messages(e.attributes))
-            for e in remark.events
-        ],
+        events=[event_message(one.name, reading.end_ns, one.attributes) for one in remark.events],
         links=[Span.Link(trace_id=trace_id, span_id=span_id, flags=_SAMPLED)] if span_id else [],
     )
 

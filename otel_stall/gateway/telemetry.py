@@ -23,6 +23,7 @@ from otel_stall import attributes as names
 from otel_stall.emission import SCOPE
 from otel_stall.gateway.answers import Answer, Code, Request
 from otel_stall.gateway.forwarding import Forwarder
+from otel_stall.metrics import described
 from otel_stall.otlp import Signal
 
 __all__ = ["SERVICE", "GatewayMetrics", "create_provider"]
@@ -33,8 +34,6 @@ SERVICE: Final = "otel-stall"
 """Service under which the gateway's own metrics and events stand."""
 _SECONDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 10.0)
 _OUTCOMES: Final = {Code.OK: "accepted", Code.UNAVAILABLE: "deferred"}
-_UNITS: Final = {name.key: name.type.rpartition(", ")[2] for name in names.names("metric")}
-_MEANINGS: Final = {name.key: name.meaning for name in names.names("metric")}
 
 
 def create_provider(forwarder: Forwarder, seconds: float) -> MeterProvider:
@@ -51,17 +50,17 @@ class GatewayMetrics:
 
     def __init__(self, provider: MeterProvider, unsaved: Callable[[], int]) -> None:
         meter = provider.get_meter(SCOPE)
-        self._requests = meter.create_counter(*_described(names.METRIC_GATEWAY_REQUESTS))
-        self._items = meter.create_counter(*_described(names.METRIC_GATEWAY_ITEMS))
-        self._unsent = meter.create_counter(*_described(names.METRIC_GATEWAY_UNSENT))
+        self._requests = meter.create_counter(*described(names.METRIC_GATEWAY_REQUESTS))
+        self._items = meter.create_counter(*described(names.METRIC_GATEWAY_ITEMS))
+        self._unsent = meter.create_counter(*described(names.METRIC_GATEWAY_UNSENT))
         self._duration = meter.create_histogram(
-            *_described(names.METRIC_GATEWAY_DURATION), explicit_bucket_boundaries_advisory=_SECONDS
+            *described(names.METRIC_GATEWAY_DURATION), explicit_bucket_boundaries_advisory=_SECONDS
         )
 
         def observe(_options: CallbackOptions) -> list[Observation]:
             return [Observation(unsaved())]
 
-        key, unit, meaning = _described(names.METRIC_GATEWAY_UNSAVED)
+        key, unit, meaning = described(names.METRIC_GATEWAY_UNSAVED)
         meter.create_observable_counter(key, [observe], unit, meaning)
 
     def answered(self, signal: Signal, answer: Answer, items: int, seconds: float) -> None:
@@ -98,7 +97,3 @@ class _Exporter(MetricExporter):
 
     def shutdown(self, timeout_millis: float = 3e4, **_: Any) -> None:
         """Leave the forwarder to its owner."""
-
-
-def _described(key: str) -> tuple[str, str, str]:
-    return key, _UNITS[key], _MEANINGS[key]

@@ -14,9 +14,15 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, TracesData
 from otel_stall.otlp.json import Addition
 from otel_stall.otlp.protobuf import has_ids
 from otel_stall.otlp.values import MAX_DEPTH
-from otel_stall.spans import EventView
 
-__all__ = ["any_value_message", "drop_invalid", "key_value_messages", "set_attributes", "write_on_span"]
+__all__ = [
+    "any_value_message",
+    "drop_invalid",
+    "event_message",
+    "key_value_messages",
+    "set_attributes",
+    "write_on_span",
+]
 
 _INT64 = 1 << 63
 
@@ -34,7 +40,7 @@ def write_on_span(span: Span, addition: Addition) -> None:
     for index in reversed(range(len(span.events) if addition.replaced else 0)):
         if span.events[index].name in addition.replaced:
             del span.events[index]
-    span.events.extend(map(_event, addition.events))
+    span.events.extend(event_message(one.name, one.time_ns, one.attributes) for one in addition.events)
 
 
 def set_attributes(pairs: _Pairs, attributes: Mapping[str, object], replaced: frozenset[str] = frozenset()) -> None:
@@ -88,9 +94,9 @@ def any_value_message(value: object, depth: int = 0) -> AnyValue:
     return AnyValue(string_value=_text(str(value)))
 
 
-def _event(event: EventView) -> Span.Event:
-    pairs = key_value_messages(event.attributes)
-    return Span.Event(time_unix_nano=event.time_ns, name=event.name, attributes=pairs)
+def event_message(name: str, time_ns: int, attributes: Mapping[str, object]) -> Span.Event:
+    """Return the message of one event of a span; the time is epoch ns."""
+    return Span.Event(time_unix_nano=time_ns, name=name, attributes=key_value_messages(attributes))
 
 
 def _text(value: str) -> str:
