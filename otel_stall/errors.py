@@ -12,7 +12,19 @@ After start-up nothing is raised into the host: hooks catch, count and log. `Aba
 opted into.
 """
 
-__all__ = ["ConfigError", "ConfigFileError", "DecodeError", "NoAnswerError", "SnapshotError", "StallError"]
+__all__ = [
+    "UNREADABLE",
+    "ConfigError",
+    "ConfigFileError",
+    "DecodeError",
+    "NoAnswerError",
+    "SnapshotError",
+    "StallError",
+]
+
+
+UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+"""What taking apart a value raises that is not what it claims to be, as a saved state that is damaged."""
 
 
 class StallError(Exception):

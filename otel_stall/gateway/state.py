@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from otel_stall.conversations import Lane
 from otel_stall.emission import Event, Severity
-from otel_stall.errors import SnapshotError
+from otel_stall.errors import UNREADABLE, SnapshotError
 from otel_stall.gateway.annotator import SavedRemark, SpanKey
 from otel_stall.gateway.events import Remark
 from otel_stall.journal import Entry, LaneChange, LaneKey
@@ -96,7 +96,7 @@ class StateFile:
                 _take(saved, kind, key, value)
             for key, text in self._base.execute("SELECT lane, entry FROM told ORDER BY number"):
                 saved.lanes.setdefault(_lane_key(key), (Lane(), []))[1].append(Entry.load(text))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except UNREADABLE as error:
             reason = str(error) if isinstance(error, SnapshotError) else type(error).__name__
             raise SnapshotError(reason) from None
         except sqlite3.OperationalError:

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from otel_stall.attachment import attached
 from otel_stall.config import PressureConfig, StallConfig
 from otel_stall.emission import Event
-from otel_stall.errors import SnapshotError
+from otel_stall.errors import UNREADABLE, SnapshotError
 from otel_stall.forks import renew_in_children
 from otel_stall.pressure.abandonment import Abandonment, abandonment_of
 from otel_stall.pressure.rungs import Memory, acted, next_move
@@ -196,7 +196,7 @@ class Ladder:
         try:
             read = json.loads(snapshot)
             memories = OrderedDict(((str(c), str(lane)), _memory(*rest)) for c, lane, *rest in read["lanes"])
-        except (ValueError, KeyError, TypeError) as error:
+        except UNREADABLE as error:
             raise SnapshotError(f"the snapshot cannot be read: {type(error).__name__}") from None
         with self._lock:
             self._memories = memories
