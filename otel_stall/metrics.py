@@ -100,8 +100,8 @@ class OTelStallMetrics:
                 self._segments.record(changed.milestone.segment, whose)
 
     def ran(self, seconds: float) -> None:
-        """Record the time of one hook."""
-        self._seconds.record(seconds)
+        """Record the time of one hook; one below zero, of a clock that was set back, as none."""
+        self._seconds.record(max(seconds, 0.0))
 
     def failed(self) -> None:
         """Count an internal error."""
