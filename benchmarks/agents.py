@@ -17,6 +17,8 @@ _WORDS: Final = (  # noqa: SIM905 # words, to be read
 ).split()
 _TURN: Final = 40
 """Tool calls under one span of the agent, which is one trace."""
+_PLAIN: Final = 5
+"""Tool calls to one plain span of a library below them."""
 _LEAKED: Final = 0.002
 """Share of the calls whose span never ends, as of a host that loses them."""
 _CONTEXT: Final = 120_000
@@ -57,7 +59,7 @@ class Host:
         place = self._draw.randrange(len(self._agents))
         agent = self._agents[place]
         parent = self._span_of(agent)
-        if agent.done % 3 == 0:
+        if agent.done % 4 == 0:
             self._turn(agent, parent)
         tool, arguments, result = self._act(agent)
         attributes = {
@@ -67,7 +69,8 @@ class Host:
             "gen_ai.tool.call.result": result,
         }
         span = self._tracer.start_span(f"execute_tool {tool}", set_span_in_context(parent), attributes=attributes)
-        self._tracer.start_span("GET", set_span_in_context(span), attributes={"http.request.method": "GET"}).end()
+        if agent.done % _PLAIN == 0:
+            self._tracer.start_span("GET", set_span_in_context(span), attributes={"http.request.method": "GET"}).end()
         if self._draw.random() >= _LEAKED:
             span.end()
         agent.done += 1
@@ -123,9 +126,9 @@ class Host:
         draw = self._draw
         drawn, number = draw.random(), draw.randrange(10_000)
         if drawn < 0.5:
-            return "read_file", json.dumps({"path": f"src/{number}.py"}), self._lines(20)
+            return "read_file", json.dumps({"path": f"src/{number}.py"}), self._lines(8)
         if drawn < 0.7:
-            return "bash", json.dumps({"command": f"grep -rn {draw.choice(_WORDS)} src/{number}"}), self._lines(6)
+            return "bash", json.dumps({"command": f"grep -rn {draw.choice(_WORDS)} src/{number}"}), self._lines(4)
         if drawn < 0.85:
             content = {"path": f"src/{number}.py", "old_string": "a", "new_string": f"b{draw.random()}"}
             return "edit_file", json.dumps(content), "edited"

@@ -34,7 +34,7 @@ from otel_stall.monitor import Monitor
 Row = dict[str, float]
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
-_LANES: Final = 2_000
+_LANES: Final = 500
 """Lanes that are kept: few enough that some fall out all the time but for the first minutes."""
 
 
@@ -273,7 +273,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=2_000_000)
     parser.add_argument("--seconds", type=float, default=3_600.0)
     parser.add_argument("--samples", type=int, default=100)
-    parser.add_argument("--save-seconds", type=float, default=120.0)
+    parser.add_argument("--save-seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--csv", type=Path)
     parser.add_argument("--plot", type=Path)

@@ -175,7 +175,7 @@ class TestParts:
         Host: each call is judged in time in proportion to its name.
         Told: nothing.
         """
-        patterns = ["*" * 119 + "x", "?*" * 60, "*a*a*a*a*a*a*a*a*b"]
+        patterns = ["*" * 119 + "x", "a?*" * 40, "*a*a*a*a*a*a*a*a*b"]
         config = StallConfig.create({"milestones": {"tools": {"irreversible": patterns}}})
         processor = StallSpanProcessor(config)
         recorded = RecordedProvider(processor)
