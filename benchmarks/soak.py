@@ -2,8 +2,9 @@
 
 `python benchmarks/soak.py --steps 2000000 --seconds 3600 --csv soak.csv --plot docs/soak.svg` stops at whatever
 comes first, and on SIGTERM, with what it has. 200 agents work in turn, some for ever, most for 5 to 400 calls; they
-get stuck, their contexts are compacted, some of their spans never end. Metrics are collected and the state is saved on timers. Every sample has
-the resident memory, what the hooks of one step took (the clock's time and this thread's), and what was dropped.
+get stuck, their contexts are compacted, some of their spans never end. Metrics are collected and the state is saved
+on timers. Every sample has the resident memory, what the hook of a step took (by the clock, and CPU time of the
+thread), and what was dropped.
 At the end the saved state is restored and compared. The plot needs matplotlib (`pip install --group soak`).
 """
 
