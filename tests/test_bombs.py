@@ -6,6 +6,7 @@ import gzip
 import io
 import time
 from collections.abc import Callable
+from typing import Any
 
 import grpc
 import pytest
@@ -98,7 +99,7 @@ class TestCompressed:
 
 def test_a_bomb_over_grpc() -> None:
     """What a compressed gRPC message unpacks to is held to the same limit, and the next one is taken."""
-    settings = {"forward": {"url": "grpc://127.0.0.1:1"}, "limits": {"request_bytes": _MIB}}
+    settings: dict[str, Any] = {"forward": {"url": "grpc://127.0.0.1:1"}, "limits": {"request_bytes": _MIB}}
     with running(**settings) as addresses, grpc.insecure_channel(addresses["OTLP/gRPC"]) as channel:
         export = channel.unary_unary(GRPC_METHODS[Signal.TRACES])
         with pytest.raises(grpc.RpcError) as refused:
