@@ -107,7 +107,8 @@ class StateFile:
         except sqlite3.OperationalError:
             raise  # locked by another process, or not to be written: what it holds may be sound
         except sqlite3.DatabaseError as error:
-            raise SnapshotError(str(error)) from None
+            # SQLite quotes the file, which may hold anything.
+            raise SnapshotError(ascii(str(error)[:200])[1:-1]) from None
         return saved
 
     def _prepare(self) -> None:

@@ -171,6 +171,21 @@ class TestStateFile:
             aside = (folder / "state.unreadable").exists()
             assert aside == (str(folder / "state.unreadable") in caplog.text)
 
+    def test_with_escapes(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+        """A damaged state file of which SQLite quotes what would move the cursor of a terminal.
+
+        Host: the same.
+        Told: the same, in plain ASCII.
+        """
+        path = tmp_path / "state"
+        with assembled_gateway(Kept(), state={"file": path}) as parts:
+            assert parts.gateway.handle(traces(run())).ok
+        path.write_bytes(path.read_bytes().replace(b"CREATE TABLE entries (", b"CREATE TABLE entries \x1b["))
+        with assembled_gateway(Kept(), state={"file": path}) as parts:
+            assert parts.gateway.handle(traces(run("next"))).ok
+        assert "malformed" in caplog.text
+        assert "\x1b" not in caplog.text
+
     def test_of_another_program(self, tmp_path: Path) -> None:
         """A state file that is the database of another program.
 
