@@ -7,7 +7,7 @@ spans alone: files, shards and their order make no difference.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from otel_stall import dialects
@@ -22,12 +22,16 @@ from otel_stall.runs import Run, RunCount, Said
 from otel_stall.spans import SpanView
 from otel_stall.verdicts import Change, Declaration, Gain, Judged, Milestone, Stall
 
-__all__ = ["Analysis", "ConversationAnalysis", "Counters", "Observable", "StepDetail", "Summary", "analyze"]
+__all__ = ["Analysis", "ConversationAnalysis", "Counters", "Cut", "Observable", "StepDetail", "Summary", "analyze"]
 
 
 @dataclass(frozen=True, slots=True)
 class StepDetail:
-    """One counted step as the report shows it; nothing of its contents but the tool's name."""
+    """One counted step as the report shows it; nothing of its contents but the tool's name.
+
+    `dry` are the steps without gain up to this one, `since_milestone` those since a verified milestone.
+    Fingerprints are the digests of a verdict, None where the content is unknown.
+    """
 
     step: int
     tool: str
@@ -39,6 +43,18 @@ class StepDetail:
     gain: Gain
     reason: str
     waste: float
+    dry: int = 0
+    since_milestone: int = 0
+    call_fingerprint: int | None = None
+    outcome_fingerprint: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A compaction of the context after a step, 0 before the first; `inferred` from token counts alone."""
+
+    step: int
+    inferred: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +93,7 @@ class ConversationAnalysis:
     details: tuple[StepDetail, ...] = ()
     tokens: int | None = None
     runs: tuple[Run, ...] = ()
+    cuts: tuple[Cut, ...] = ()
 
     @property
     def stalled_steps(self) -> int:
@@ -148,19 +165,22 @@ def analyze(
     *,
     details: bool = False,
     each: Callable[[Judged, int], None] | None = None,
+    only: Callable[[Sequence[str]], Collection[str]] | None = None,
     monitor: Callable[[StallConfig], Monitor] = Monitor,
 ) -> Analysis:
     """Return what the fold says of all conversations in these spans.
 
     `details` keeps one entry per step; `each` is called with every judgement and the end of its span in
     ns, conversation by conversation, for what a caller wants beside the analysis; `monitor` makes the
-    fold of one conversation. Never raises on content.
+    fold of one conversation. `only` is given the ids of all conversations, sorted, and returns those to be
+    judged: lanes and summary are of these alone. Never raises on content; what `only` raises passes.
     """
     config = config or StallConfig()
     spans, conversations = _conversations(views)
     lanes: dict[tuple[str, str], _Lane] = {}
     said: dict[str, Said] = {}
-    for conversation in sorted(conversations):
+    wanted = conversations if only is None else conversations.keys() & only(_judgeable(conversations))
+    for conversation in sorted(wanted):
         fold, clock = monitor(config), SetClock()
         fold.clock = clock
         listed = conversations.pop(conversation)
@@ -216,6 +236,12 @@ def _conversations(views: Iterable[SpanView]) -> tuple[int, dict[str, list[tuple
     return spans, conversations
 
 
+def _judgeable(conversations: dict[str, list[tuple[Whose, Reading]]]) -> list[str]:
+    """Return the ids of those that make a lane, sorted; the others hold no more than what is said of a run."""
+    lanes = (id_ for id_, listed in conversations.items() if any(one.record or one.marks for _, one in listed))
+    return sorted(lanes)
+
+
 def _marks(marked: Iterable[Reading], lineage: Lineage) -> Iterator[tuple[Whose, Reading]]:
     """Yield each milestone that the host marked, at its own time: the span around it may end long after."""
     for reading in sorted(marked, key=_order):
@@ -246,7 +272,7 @@ class _Lane:
     agent: str = ""
     service: str = ""
     steps: int = 0
-    compactions: int = 0
+    cuts: list[Cut] = field(default_factory=list)
     partial: bool = False
     counters: Counters = Counters()
     milestones: list[Milestone] = field(default_factory=list)
@@ -283,7 +309,8 @@ class _Lane:
                 self.stalls[changed.stall.number] = changed.stall
             if changed.milestone is not None:
                 self._reach(changed.milestone)
-            self.compactions += changed.change is Change.CONTEXT_COMPACTED
+            if changed.change is Change.CONTEXT_COMPACTED:
+                self.cuts.append(Cut(changed.step, changed.inferred))
         if verdict.counted and isinstance(judged.observation, Step):
             self._count(judged.observation, judged, details)
 
@@ -312,7 +339,7 @@ class _Lane:
             agent=self.agent,
             service=self.service,
             steps=self.steps,
-            compactions=self.compactions,
+            compactions=len(self.cuts),
             partial=self.partial,
             outcome=said.outcome,
             milestones=tuple(self.milestones),
@@ -325,6 +352,7 @@ class _Lane:
             details=tuple(self.details),
             tokens=self.tokens,
             runs=tuple(self._run(conversation, lane, run, said) for run in self.runs if run.steps),
+            cuts=tuple(self.cuts),
         )
 
     def _run(self, conversation: str, lane: str, run: RunCount, said: Said) -> Run:
@@ -360,6 +388,10 @@ def _detail(step: Step, judged: Judged) -> StepDetail:
         gain=verdict.gain,
         reason=verdict.reason,
         waste=verdict.waste,
+        dry=verdict.steps_since_gain,
+        since_milestone=verdict.steps_since_milestone,
+        call_fingerprint=verdict.call_fingerprint,
+        outcome_fingerprint=verdict.outcome_fingerprint,
     )
 
 
