@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from otel_stall.config import StallConfig
     from otel_stall.readers import Problems
     from otel_stall.report.credit import Credits
+    from otel_stall.report.page import TraceLink
     from otel_stall.spans import SpanView
 
 __all__ = ["commands", "main"]
@@ -57,10 +58,10 @@ def commands() -> None:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "json", "otlp"]),
+    type=click.Choice(["text", "json", "html", "otlp"]),
     default="text",
     show_default=True,
-    help="A report to read, one JSON object, or the input written back with the verdicts on its spans.",
+    help="A report to read, one JSON object, a page for a browser, or the input with the verdicts on its spans.",
 )
 @click.option("--steps", is_flag=True, help="With --format json: what is known of every step.")
 @click.option(
@@ -74,6 +75,11 @@ def commands() -> None:
 )
 @click.option("--baseline", type=click.Path(path_type=Path), help="What is normal, a file that calibrate wrote.")
 @click.option("--credit", is_flag=True, help="How directly each segment led to its milestone, in text and json.")
+@click.option(
+    "--trace-url",
+    metavar="TEMPLATE",
+    help="With --format html: where traces are seen, e.g. http://localhost:16686/trace/{trace_id}?uiFind={span_id}",
+)
 @_from
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 def analyze(
@@ -83,6 +89,7 @@ def analyze(
     config_path: Path | None,
     baseline: Path | None,
     credit: bool,
+    trace_url: str | None,
     origin: str | None,
     paths: Sequence[str],
 ) -> int:
@@ -97,13 +104,16 @@ def analyze(
     _check(output, paths)
     if steps and form != "json":
         raise click.UsageError("--steps goes with --format json")
-    if credit and form == "otlp":
+    if credit and form not in ("text", "json"):
         raise click.UsageError("--credit goes with text and json")
+    if trace_url is not None and form != "html":
+        raise click.UsageError("--trace-url goes with --format html")
+    link = _trace_link(trace_url)
     problems = Problems()
     config = _config(config_path, baseline)
     with _repeatable(paths, form) as stdin, _opened(output) as out:
         try:
-            _FORMS[form](_Run(tuple(paths), config, problems, stdin, out, steps, credit, origin or ""))
+            _FORMS[form](_Run(tuple(paths), config, problems, stdin, out, steps, credit, origin or "", link))
             out.flush()
         except BrokenPipeError:
             _discard_output()
@@ -121,6 +131,7 @@ class _Run:
     steps: bool
     credit: bool
     origin: str
+    link: TraceLink | None = None
 
     def credits(self) -> Credits | None:
         """Return how credit is shown, None where it was not asked for."""
@@ -145,7 +156,21 @@ def _json(run: _Run) -> None:
     from otel_stall.report.json import render
 
     found = analyze(_views(run), run.config, details=run.steps)
-    run.out.write(render(found, run.problems, steps=run.steps, credit=run.credits()))
+    run.out.write(render(found, run.problems, steps=run.steps, credit=run.credits(), key=run.config.fingerprint_key))
+
+
+def _html(run: _Run) -> None:
+    from otel_stall.analysis import analyze
+    from otel_stall.report.page import write
+
+    found = analyze(_views(run), run.config, details=True)
+    write(run.out, found, run.problems, run.config, link=run.link)
+
+
+def _trace_link(template: str | None) -> TraceLink | None:
+    from otel_stall.report.page import TraceLink
+
+    return None if template is None else TraceLink(template)
 
 
 def _otlp(run: _Run) -> None:
@@ -161,7 +186,7 @@ def _otlp(run: _Run) -> None:
     run.out.writelines(lines(again, verdicts))
 
 
-_FORMS: dict[str, Callable[[_Run], None]] = {"text": _text, "json": _json, "otlp": _otlp}
+_FORMS: dict[str, Callable[[_Run], None]] = {"text": _text, "json": _json, "html": _html, "otlp": _otlp}
 
 
 def _views(run: _Run) -> Iterator[SpanView]:

@@ -23,7 +23,7 @@ from otel_stall.verdicts import InputTiers, Stall
 if TYPE_CHECKING:
     from otel_stall.readers import Problems
 
-__all__ = ["render"]
+__all__ = ["headline", "render", "unseen"]
 
 TOLD: Final = 5
 """Stalled conversations that are told one by one, the worst first."""
@@ -50,12 +50,12 @@ def render(
     `credit` adds the table of segment credit.
     """
     rows = [(lane, stall) for lane in analysis.conversations for stall in lane.stalls]
-    parts = [list(_headline(analysis))]
+    parts = [list(headline(analysis))]
     parts += [list(_told(lane, stall)) for lane, stall in sorted(rows, key=_worst_first)[:TOLD]]
     parts.append(_table(rows, width) if rows else [])
     parts.append(headed(measurement.HEADING, measurement.lines(measure(analysis.conversations))) if rows else [])
     parts.append(headed(HEADING, iter(credit.lines(analysis.conversations))) if credit else [])
-    parts.append(headed("Not measured:", _unseen(analysis, problems)))
+    parts.append(headed("Not measured:", unseen(analysis, problems)))
     parts.append(headed("Problems:", problem_lines(problems)))
     texts = ["\n".join(_laid_out(part, width, colour)) for part in parts if part]
     return "\n\n".join(texts) + "\n"
@@ -73,7 +73,8 @@ def _worst_first(row: _Row) -> tuple[int, int]:
     return -row[1].level.rank, row[1].first_step - row[1].last_step
 
 
-def _headline(analysis: Analysis) -> Iterator[str]:
+def headline(analysis: Analysis) -> Iterator[str]:
+    """Yield what there is to say before anything else: how much stalled, and what other rules would have seen."""
     summary = analysis.summary
     if not summary.conversations:
         yield f"No tool call and no model turn was recognised in {counted(analysis.spans, 'span')}."
@@ -135,7 +136,8 @@ def _tiers(tiers: InputTiers) -> str:
     return ", ".join(f"{name} at step {step}" for name, step in fired if step is not None) or "silent"
 
 
-def _unseen(analysis: Analysis, problems: Problems) -> Iterator[str]:
+def unseen(analysis: Analysis, problems: Problems) -> Iterator[str]:
+    """Yield what these traces cannot tell, and why."""
     observable = analysis.summary.observable
     # Where something stalled the section on kinds says it.
     if analysis.summary.conversations and not analysis.summary.stalled and observable.compaction is None:
