@@ -16,9 +16,10 @@ import click
 
 from otel_stall import __version__
 from otel_stall.cli_gateway import hook, serve, status
-from otel_stall.errors import ConfigError, ConfigFileError, NoAnswerError
+from otel_stall.errors import ConfigError, ConfigFileError, NoAnswerError, SelectionError
 
 if TYPE_CHECKING:
+    from otel_stall.analysis import Analysis
     from otel_stall.config import StallConfig
     from otel_stall.readers import Problems
     from otel_stall.report.credit import Credits
@@ -63,7 +64,11 @@ def commands() -> None:
     show_default=True,
     help="A report to read, one JSON object, a page for a browser, or the input with the verdicts on its spans.",
 )
-@click.option("--steps", is_flag=True, help="With --format json: what is known of every step.")
+@click.option("--steps", is_flag=True, help="With --format json or --conversation: what is known of every step.")
+@click.option(
+    "--conversation", metavar="ID", help="One conversation alone, by its id or a beginning that no other has."
+)
+@click.option("--all", "whole", is_flag=True, help="List every conversation, not only those that cost most.")
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file, not standard output."
 )
@@ -85,6 +90,8 @@ def commands() -> None:
 def analyze(
     form: str,
     steps: bool,
+    conversation: str | None,
+    whole: bool,
     output: Path | None,
     config_path: Path | None,
     baseline: Path | None,
@@ -98,14 +105,21 @@ def analyze(
     PATH is a file, a folder or "-" for standard input: OTLP as JSON lines or protobuf, traces as Jaeger,
     Tempo, Phoenix or CloudWatch give them out or as the TRAIL benchmark has them, or spans as the Python
     SDK prints them; gzip and Zstandard are recognised. Exit status 1 if no span could be read.
+
+    With --conversation the text is the course of that conversation, step by step, and each stall with its
+    evidence; every figure is of that conversation alone.
     """
     from otel_stall.readers import Problems
 
     _check(output, paths)
-    if steps and form != "json":
-        raise click.UsageError("--steps goes with --format json")
-    if credit and form not in ("text", "json"):
+    if form not in ("text", "json") and credit:
         raise click.UsageError("--credit goes with text and json")
+    if form == "otlp" and conversation is not None:
+        raise click.UsageError("--conversation goes with text, json and html")
+    if steps and form != "json" and (conversation is None or form != "text"):
+        raise click.UsageError("--steps goes with --format json, or with --conversation")
+    if whole and (form != "text" or conversation is not None):
+        raise click.UsageError("--all goes with the text of all conversations")
     if trace_url is not None and form != "html":
         raise click.UsageError("--trace-url goes with --format html")
     link = _trace_link(trace_url)
@@ -113,10 +127,16 @@ def analyze(
     config = _config(config_path, baseline)
     with _repeatable(paths, form) as stdin, _opened(output) as out:
         try:
-            _FORMS[form](_Run(tuple(paths), config, problems, stdin, out, steps, credit, origin or "", link))
+            _FORMS[form](
+                _Run(tuple(paths), config, problems, stdin, out, steps, credit, origin or "", conversation, whole, link)
+            )
             out.flush()
         except BrokenPipeError:
             _discard_output()
+        except SelectionError:
+            if status := _say(problems, listed=True):
+                return status
+            raise
         shown = form == "text" and out is sys.stdout and out.isatty()
     return _say(problems, listed=not shown)
 
@@ -131,7 +151,17 @@ class _Run:
     steps: bool
     credit: bool
     origin: str
+    conversation: str | None = None
+    whole: bool = False
     link: TraceLink | None = None
+
+    def analysis(self, *, details: bool = False) -> Analysis:
+        """Return what was found in the input, or in the one conversation that was asked for."""
+        from otel_stall.analysis import analyze
+        from otel_stall.report.selection import one_of
+
+        only = None if self.conversation is None else one_of(self.conversation)
+        return analyze(_views(self), self.config, details=details, only=only)
 
     def credits(self) -> Credits | None:
         """Return how credit is shown, None where it was not asked for."""
@@ -141,36 +171,38 @@ class _Run:
 
 
 def _text(run: _Run) -> None:
-    from otel_stall.analysis import analyze
-    from otel_stall.report.text import render
+    from otel_stall.report import conversation, text
+    from otel_stall.report.cells import Screen
 
-    found = analyze(_views(run), run.config)
-    terminal = run.out.isatty()
-    width = shutil.get_terminal_size().columns if terminal else None
-    colour = terminal and "NO_COLOR" not in os.environ
-    run.out.write(render(found, run.problems, width=width, colour=colour, credit=run.credits()))
+    found = run.analysis(details=run.conversation is not None)
+    screen = Screen.of(run.out, os.environ, shutil.get_terminal_size().columns)
+    if run.conversation is None:
+        written = text.render(found, run.problems, screen, credit=run.credits(), whole=run.whole)
+    else:
+        key = run.config.fingerprint_key
+        written = conversation.render(found, run.problems, screen, steps=run.steps, key=key, credit=run.credits())
+    run.out.write(written)
 
 
 def _json(run: _Run) -> None:
-    from otel_stall.analysis import analyze
     from otel_stall.report.json import render
 
-    found = analyze(_views(run), run.config, details=run.steps)
+    found = run.analysis(details=run.steps)
     run.out.write(render(found, run.problems, steps=run.steps, credit=run.credits(), key=run.config.fingerprint_key))
 
 
 def _html(run: _Run) -> None:
-    from otel_stall.analysis import analyze
     from otel_stall.report.page import write
 
-    found = analyze(_views(run), run.config, details=True)
-    write(run.out, found, run.problems, run.config, link=run.link)
+    write(run.out, run.analysis(details=True), run.problems, run.config, link=run.link)
 
 
 def _trace_link(template: str | None) -> TraceLink | None:
+    if template is None:
+        return None
     from otel_stall.report.page import TraceLink
 
-    return None if template is None else TraceLink(template)
+    return TraceLink(template)
 
 
 def _otlp(run: _Run) -> None:
@@ -432,6 +464,9 @@ def _status(arguments: Sequence[str] | None) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
+    except SelectionError as error:
+        click.echo(f"otel-stall: {error}", err=True)
+        return WRONG_USAGE
     except NoAnswerError as error:
         click.echo(f"otel-stall: {error}", err=True)
         return NOTHING_READ

@@ -6,13 +6,22 @@
     │   └── ConfigFileError          the file with the settings is
     ├── DecodeError    (ValueError)  input is not the format it claims to be
     ├── NoAnswerError                a gateway that was asked gave no answer
+    ├── SelectionError               no conversation, or more than one, is meant
     └── SnapshotError  (ValueError)  a saved state cannot be read
 
 After start-up nothing is raised into the host: hooks catch, count and log. `Abandoned` alone is, where it was
 opted into.
 """
 
-__all__ = ["ConfigError", "ConfigFileError", "DecodeError", "NoAnswerError", "SnapshotError", "StallError"]
+__all__ = [
+    "ConfigError",
+    "ConfigFileError",
+    "DecodeError",
+    "NoAnswerError",
+    "SelectionError",
+    "SnapshotError",
+    "StallError",
+]
 
 
 class StallError(Exception):
@@ -38,6 +47,10 @@ class DecodeError(StallError, ValueError):
 
 class NoAnswerError(StallError):
     """A running gateway gave no answer that can be used; the message says why."""
+
+
+class SelectionError(StallError):
+    """No conversation, or more than one, is meant; the message names those that could be."""
 
 
 class SnapshotError(StallError, ValueError):

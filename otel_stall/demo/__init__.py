@@ -6,6 +6,7 @@ No network, no server, no model: a script, the real SDK and a file.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from otel_stall.demo import agent
 from otel_stall.demo.show import Stage
 from otel_stall.otlp.protobuf import to_json
 from otel_stall.readers import Problems, read_paths
+from otel_stall.report.cells import Screen
 from otel_stall.report.page import write
 from otel_stall.report.text import render
 from otel_stall.verdicts import Level
@@ -61,8 +63,7 @@ def run(path: Path, *, pause: float, picture: Path | None = None, stream: TextIO
     found = analyze(read_paths([str(path)], problems=problems), details=True)
     console.print(f"\n{_tiers(found)}", style="bold")
     console.print(f"\n$ otel-stall analyze {path}\n", style="bold")
-    width = console.width if stream.isatty() else None
-    stream.write(render(found, problems, width=width, colour=stream.isatty()))
+    stream.write(render(found, problems, Screen.of(stream, os.environ, console.width)))
     page = path.with_name(f"{path.stem}-report.html")
     with page.open("w", encoding="utf-8") as file:
         write(file, found, problems, StallConfig())
