@@ -7,8 +7,8 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
@@ -21,7 +21,9 @@ from otel_stall.errors import ConfigError, ConfigFileError, NoAnswerError, Selec
 if TYPE_CHECKING:
     from otel_stall.analysis import Analysis
     from otel_stall.config import StallConfig
+    from otel_stall.progress import Progress
     from otel_stall.readers import Problems
+    from otel_stall.readers.sources import Open, Readable
     from otel_stall.report.credit import Credits
     from otel_stall.spans import SpanView
 
@@ -46,6 +48,7 @@ _from = click.option(
     show_default="told by the content",
     help="Read everything as this format.",
 )
+_no_progress = click.option("--no-progress", is_flag=True, help="Do not show how far long work is.")
 
 
 @click.group(name="otel-stall", context_settings={"help_option_names": ["-h", "--help"]})
@@ -80,6 +83,7 @@ def commands() -> None:
 @click.option("--baseline", type=click.Path(path_type=Path), help="What is normal, a file that calibrate wrote.")
 @click.option("--credit", is_flag=True, help="How directly each segment led to its milestone, in text and json.")
 @_from
+@_no_progress
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 def analyze(
     form: str,
@@ -91,6 +95,7 @@ def analyze(
     baseline: Path | None,
     credit: bool,
     origin: str | None,
+    no_progress: bool,
     paths: Sequence[str],
 ) -> int:
     """Say which conversations in exported traces stalled, where, and why.
@@ -115,9 +120,8 @@ def analyze(
     config = _config(config_path, baseline)
     with _repeatable(paths, form) as stdin, _opened(output) as out:
         try:
-            _FORMS[form](
-                _Run(tuple(paths), config, problems, stdin, out, steps, credit, origin or "", conversation, whole)
-            )
+            run = _Run(tuple(paths), config, problems, stdin, out, steps, credit, origin or "", not no_progress)
+            _FORMS[form](replace(run, conversation=conversation, whole=whole))
             out.flush()
         except BrokenPipeError:
             _discard_output()
@@ -139,6 +143,7 @@ class _Run:
     steps: bool
     credit: bool
     origin: str
+    progress: bool
     conversation: str | None = None
     whole: bool = False
 
@@ -148,7 +153,8 @@ class _Run:
         from otel_stall.report.selection import one_of
 
         only = None if self.conversation is None else one_of(self.conversation)
-        return analyze(_views(self), self.config, details=details, only=only)
+        with _watched(self) as watch:
+            return analyze(_views(self, watch), self.config, details=details, only=only, watch=watch)
 
     def credits(self) -> Credits | None:
         """Return how credit is shown, None where it was not asked for."""
@@ -184,33 +190,39 @@ def _otlp(run: _Run) -> None:
     from otel_stall.report.otlp import Verdicts, lines
 
     verdicts = Verdicts(run.config.fingerprint_key)
-    analyze(_views(run), run.config, each=verdicts.take)
+    with _watched(run) as watch:
+        analyze(_views(run, watch), run.config, each=verdicts.take, watch=watch)
     if STDIN in run.paths:
         run.stdin.seek(0)
-    again = records(run.paths, problems=Problems(), stdin=run.stdin, name=run.origin)
-    run.out.writelines(lines(again, verdicts))
+    with _watched(run, "writing") as watch:
+        stdin, open_file = _inputs(run, watch)
+        again = records(run.paths, problems=Problems(), stdin=stdin, name=run.origin, open_file=open_file)
+        run.out.writelines(lines(again, verdicts))
 
 
 _FORMS: dict[str, Callable[[_Run], None]] = {"text": _text, "json": _json, "otlp": _otlp}
 
 
-def _views(run: _Run) -> Iterator[SpanView]:
-    """Yield the spans of the input, with a count on the terminal while they are read."""
+def _watched(run: _Run, doing: str = "reading") -> AbstractContextManager[Progress | None]:
+    """Return what shows on standard error how far long work is, while it lasts; it gives None where nothing does."""
+    from otel_stall.progress import watched
+
+    shown = run.progress and not (doing == "writing" and run.out.isatty())
+    return watched(doing, run.paths, run.stdin, sys.stderr if shown else None, os.environ)
+
+
+def _views(run: _Run, progress: Progress | None) -> Iterator[SpanView]:
+    """Yield the spans of the input; `progress` follows how they are read."""
     from otel_stall.readers import read_paths
 
-    views = read_paths(run.paths, problems=run.problems, stdin=run.stdin, name=run.origin)
-    return _counted(views) if sys.stderr.isatty() else views
+    stdin, open_file = _inputs(run, progress)
+    return read_paths(run.paths, problems=run.problems, stdin=stdin, name=run.origin, open_file=open_file)
 
 
-def _counted(views: Iterator[SpanView]) -> Iterator[SpanView]:
-    from rich.console import Console
+def _inputs(run: _Run, progress: Progress | None) -> tuple[Readable, Open]:
+    from otel_stall.readers.sources import open_file
 
-    with Console(stderr=True).status("reading spans") as status:
-        for count, view in enumerate(views, 1):
-            if count % 1000 == 0:
-                status.update(f"{count:,} spans read")
-            yield view
-        status.update("judging the steps")
+    return (progress.counted(run.stdin), progress.open) if progress else (run.stdin, open_file)
 
 
 @contextmanager
@@ -291,14 +303,14 @@ def _say(problems: Problems, *, listed: bool) -> int:
     help="File the baseline is written to.",
 )
 @_from
+@_no_progress
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-def calibrate(outcomes: Path | None, output: Path, origin: str | None, paths: Sequence[str]) -> int:
+def calibrate(outcomes: Path | None, output: Path, origin: str | None, no_progress: bool, paths: Sequence[str]) -> int:
     """Learn from runs that went well how many steps without a milestone are normal.
 
     PATH is what `analyze` reads; outcome and task of a run are stall.run.outcome, stall.task.id and
     stall.task.class on its spans. The file is for --baseline, or the setting `baseline`.
     """
-    from otel_stall.analysis import analyze
     from otel_stall.calibration import calibrate
     from otel_stall.labels import read_labels
     from otel_stall.readers import Problems
@@ -308,8 +320,8 @@ def calibrate(outcomes: Path | None, output: Path, origin: str | None, paths: Se
     labels = read_labels(outcomes) if outcomes else {}
     problems, config = Problems(), _config(None)
     with _repeatable(paths, "text") as stdin:
-        run = _Run(tuple(paths), config, problems, stdin, sys.stdout, False, False, origin or "")
-        found = analyze(_views(run), config)
+        run = _Run(tuple(paths), config, problems, stdin, sys.stdout, False, False, origin or "", not no_progress)
+        found = run.analysis()
     if status := _say(problems, listed=True):
         return status
     runs = [run for lane in found.conversations for run in lane.runs]
@@ -333,8 +345,16 @@ def calibrate(outcomes: Path | None, output: Path, origin: str | None, paths: Se
     help="With --milestones: settings in YAML; OTEL_STALL_* variables complete them.",
 )
 @_from
+@_no_progress
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-def doctor(form: str, milestones: bool, config_path: Path | None, origin: str | None, paths: Sequence[str]) -> int:
+def doctor(
+    form: str,
+    milestones: bool,
+    config_path: Path | None,
+    origin: str | None,
+    no_progress: bool,
+    paths: Sequence[str],
+) -> int:
     """Say whether traces can be judged, and what to switch on where they cannot.
 
     PATH is what `analyze` reads. Which spans are tool calls, which were left out and why, and how many
@@ -348,7 +368,9 @@ def doctor(form: str, milestones: bool, config_path: Path | None, origin: str | 
     if config_path is not None and not milestones:
         raise click.UsageError("--config goes with --milestones")
     problems, config = Problems(), _config(config_path)
-    run = _Run(tuple(paths), config, problems, sys.stdin.buffer, sys.stdout, False, False, origin or "")
+    run = _Run(
+        tuple(paths), config, problems, sys.stdin.buffer, sys.stdout, False, False, origin or "", not no_progress
+    )
     _print((_surveyed if milestones else _examined)(run, form))
     return _say(problems, listed=form == "json" or not sys.stdout.isatty())
 
@@ -357,14 +379,18 @@ def _examined(run: _Run, form: str) -> str:
     from otel_stall.doctor import examine
     from otel_stall.report.doctor import document, render
 
-    return (document if form == "json" else render)(examine(_views(run)), run.problems)
+    with _watched(run) as watch:
+        found = examine(_views(run, watch))
+    return (document if form == "json" else render)(found, run.problems)
 
 
 def _surveyed(run: _Run, form: str) -> str:
     from otel_stall.report.survey import document, render
     from otel_stall.survey import survey
 
-    return (document if form == "json" else render)(survey(_views(run), run.config), run.problems)
+    with _watched(run) as watch:
+        found = survey(_views(run, watch), run.config)
+    return (document if form == "json" else render)(found, run.problems)
 
 
 @commands.command()
