@@ -6,6 +6,7 @@
 # (.venv-vendors), `make matrix` on the oldest and newest SDK and those between that changed (.venv-matrix).
 # `make pipeline-demo` runs collector, gateway and Jaeger on loopback with an agent that gets stuck, and
 # `make test-pipeline` tests the configurations with the same parts; both build them first (`make parts`).
+# `make test-page` opens the report for a browser in a headless Chromium, `make picture` takes the README's pictures of it.
 # All make a virtual environment of their own in .venv first. Debian keeps venv in a package of its
 # own: where it is missing, it is installed with apt-get (through sudo, unless run as root).
 
@@ -16,7 +17,7 @@ AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 PARTS = OTEL_STALL_PARTS_BIN=$${OTEL_STALL_PARTS_BIN:-$$(collector-config/build-parts.sh)}
 
-.PHONY: demo test test-frameworks test-pipeline test-vendors matrix parts pipeline-demo lint check picture clean
+.PHONY: demo test test-frameworks test-page test-pipeline test-vendors matrix parts pipeline-demo lint check picture clean
 
 demo: .venv/.installed
 	$(BIN)/otel-stall demo
@@ -30,6 +31,9 @@ test-frameworks: .venv-frameworks/.installed
 
 test-vendors: .venv-vendors/.installed
 	.venv-vendors/bin/python -m pytest -q tests/vendors/test_*.py
+
+test-page: .venv/.page
+	$(BIN)/python -m pytest -q tests/page/test_*.py
 
 test-pipeline: .venv/.dev parts
 	@command -v promtool >/dev/null && PATH=$$PATH:/usr/sbin command -v haproxy >/dev/null || \
@@ -62,8 +66,9 @@ lint: .venv/.dev
 
 check: lint test
 
-picture: .venv/.installed
+picture: .venv/.page
 	$(BIN)/otel-stall demo --fast --svg docs/demo.svg >/dev/null
+	$(BIN)/python tests/page/picture.py demo-output/spans-report.html docs
 
 clean:
 	rm -rf .venv .venv-frameworks .venv-vendors .venv-matrix demo-output
@@ -85,6 +90,14 @@ clean:
 
 .venv/.dev: .venv/.installed
 	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
+
+# Debian has Chromium as a package; Ubuntu has not, there it is the one that playwright brings.
+.venv/.page: .venv/.dev
+	$(BIN)/python -m pip install --quiet --group page
+	@test -n "$$OTEL_STALL_CHROMIUM" || command -v chromium chromium-browser google-chrome >/dev/null || \
+		{ $(AS_ROOT) apt-get update -q && $(AS_ROOT) apt-get install -y -q --no-install-recommends chromium; } || \
+		$(BIN)/playwright install --with-deps chromium
 	@touch $@
 
 .venv-frameworks/.installed: pyproject.toml .venv/bin/pip

@@ -38,7 +38,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class StepDetail:
-    """One counted step as the report shows it; nothing of its contents but the tool's name.
+    """One counted step as the report shows it; nothing of its contents but the names of tool and known command.
 
     `dry` are the steps without gain up to this one, `since_milestone` those since a verified milestone.
     Fingerprints are the digests of a verdict, None where the content is unknown.
@@ -58,6 +58,10 @@ class StepDetail:
     since_milestone: int = 0
     call_fingerprint: int | None = None
     outcome_fingerprint: int | None = None
+    command: str = ""
+    trace_id: str = ""
+    span_id: str = ""
+    end_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,8 @@ class ConversationAnalysis:
 
     `captured` counts the steps whose arguments and results were recorded; `exit_codes` the commands and
     checks with an exit code, of `commands`. `outcome` is what the host says of the last run, "" where nothing.
-    `tokens` are those of all model turns, None where the traces carry no token counts.
+    `tokens` are those of all model turns, None where the traces carry no token counts. `start_ns` and `end_ns` are
+    the first start and the last end, 0 where no span tells.
     """
 
     conversation: str
@@ -105,6 +110,8 @@ class ConversationAnalysis:
     tokens: int | None = None
     runs: tuple[Run, ...] = ()
     cuts: tuple[Cut, ...] = ()
+    start_ns: int = 0
+    end_ns: int = 0
 
     @property
     def stalled_steps(self) -> int:
@@ -299,13 +306,14 @@ def _take(
     lane.meet(own, reading)
     judge = monitor.mark if reading.marks else monitor.observe
     for judged in judge(reading, own.conversation, name, own.agent):
-        lane.take(judged, details)
+        lane.take(judged, reading.end_ns, details)
         yield judged
 
 
 @dataclass(slots=True)
 class _Lane:
     start_ns: int
+    end_ns: int = 0
     agent: str = ""
     service: str = ""
     steps: int = 0
@@ -324,6 +332,7 @@ class _Lane:
 
     def meet(self, own: Whose, reading: Reading) -> None:
         self.start_ns = min(self.start_ns, reading.start_ns or reading.end_ns)
+        self.end_ns = max(self.end_ns, reading.end_ns)
         self.agent = self.agent or own.agent
         self.service = self.service or reading.service
         if reading.run_id and not reading.is_agent and reading.run_id != self.runs[-1].run_id:
@@ -334,7 +343,7 @@ class _Lane:
             case ModelCall(input_tokens=given, output_tokens=made) if given is not None or made is not None:
                 self.tokens = (self.tokens or 0) + (given or 0) + (made or 0)
 
-    def take(self, judged: Judged, details: bool) -> None:
+    def take(self, judged: Judged, end_ns: int, details: bool) -> None:
         verdict = judged.verdict
         self.runs[-1].take(judged)
         self.partial = self.partial or judged.partial
@@ -349,7 +358,7 @@ class _Lane:
             if changed.change is Change.CONTEXT_COMPACTED:
                 self.cuts.append(Cut(changed.step, changed.inferred))
         if verdict.counted and isinstance(judged.observation, Step):
-            self._count(judged.observation, judged, details)
+            self._count(judged.observation, judged, end_ns if details else None)
 
     def _reach(self, milestone: Milestone) -> None:
         """Take in a milestone, and let the declared ones that it verifies say so."""
@@ -359,15 +368,15 @@ class _Lane:
             ]
         self.milestones.append(milestone)
 
-    def _count(self, step: Step, judged: Judged, details: bool) -> None:
+    def _count(self, step: Step, judged: Judged, detailed_at: int | None) -> None:
         command = step.effect in (Effect.COMMAND, Effect.CHECK)
         self.steps += 1
         self.arguments += step.arguments is Capture.CAPTURED
         self.results += step.result is Capture.CAPTURED
         self.commands += command
         self.exit_codes += command and step.exit_code is not None
-        if details:
-            self.details.append(_detail(step, judged))
+        if detailed_at is not None:
+            self.details.append(_detail(step, judged, detailed_at))
 
     def result(self, conversation: str, lane: str, said: Said) -> ConversationAnalysis:
         return ConversationAnalysis(
@@ -390,6 +399,8 @@ class _Lane:
             tokens=self.tokens,
             runs=tuple(self._run(conversation, lane, run, said) for run in self.runs if run.steps),
             cuts=tuple(self.cuts),
+            start_ns=self.start_ns,
+            end_ns=self.end_ns,
         )
 
     def _run(self, conversation: str, lane: str, run: RunCount, said: Said) -> Run:
@@ -412,7 +423,7 @@ def _waited(one: Milestone, by: Milestone) -> bool:
     return declared and Declaration(one.step, one.name) in by.confirms
 
 
-def _detail(step: Step, judged: Judged) -> StepDetail:
+def _detail(step: Step, judged: Judged, end_ns: int) -> StepDetail:
     verdict = judged.verdict
     return StepDetail(
         step=verdict.step,
@@ -429,6 +440,10 @@ def _detail(step: Step, judged: Judged) -> StepDetail:
         since_milestone=verdict.steps_since_milestone,
         call_fingerprint=verdict.call_fingerprint,
         outcome_fingerprint=verdict.outcome_fingerprint,
+        command=step.command,
+        trace_id=judged.trace_id,
+        span_id=judged.span_id,
+        end_ns=end_ns,
     )
 
 

@@ -6,26 +6,23 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 import click
 
 from otel_stall import __version__
+from otel_stall.cli_forms import STDIN, WRITERS, Run, views, watched
 from otel_stall.cli_gateway import hook, serve, status
 from otel_stall.errors import ConfigError, ConfigFileError, NoAnswerError, SelectionError
 
 if TYPE_CHECKING:
-    from otel_stall.analysis import Analysis
     from otel_stall.config import StallConfig
-    from otel_stall.progress import Progress
     from otel_stall.readers import Problems
-    from otel_stall.readers.sources import Open, Readable
-    from otel_stall.report.credit import Credits
-    from otel_stall.spans import SpanView
+    from otel_stall.report.page import TraceLink
 
 __all__ = ["commands", "main"]
 
@@ -36,8 +33,6 @@ WRONG_USAGE = 2
 _INTERRUPTED = 130
 FORMATS = ("otlp", "jaeger", "tempo", "phoenix", "cloudwatch", "trail", "sdk")
 """Names of the formats that can be read; the same as in `readers`, which is imported only when a command runs."""
-STDIN = "-"
-"""Path that stands for standard input."""
 
 
 _from = click.option(
@@ -61,10 +56,10 @@ def commands() -> None:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "json", "otlp"]),
+    type=click.Choice(["text", "json", "html", "otlp"]),
     default="text",
     show_default=True,
-    help="A report to read, one JSON object, or the input written back with the verdicts on its spans.",
+    help="A report to read, one JSON object, a page for a browser, or the input with the verdicts on its spans.",
 )
 @click.option("--steps", is_flag=True, help="With --format json or --conversation: what is known of every step.")
 @click.option(
@@ -82,6 +77,11 @@ def commands() -> None:
 )
 @click.option("--baseline", type=click.Path(path_type=Path), help="What is normal, a file that calibrate wrote.")
 @click.option("--credit", is_flag=True, help="How directly each segment led to its milestone, in text and json.")
+@click.option(
+    "--trace-url",
+    metavar="TEMPLATE",
+    help="With --format html: where traces are seen, e.g. http://localhost:16686/trace/{trace_id}?uiFind={span_id}",
+)
 @_from
 @_no_progress
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
@@ -94,6 +94,7 @@ def analyze(
     config_path: Path | None,
     baseline: Path | None,
     credit: bool,
+    trace_url: str | None,
     origin: str | None,
     no_progress: bool,
     paths: Sequence[str],
@@ -110,18 +111,14 @@ def analyze(
     from otel_stall.readers import Problems
 
     _check(output, paths)
-    if form == "otlp" and (credit or conversation is not None):
-        raise click.UsageError(f"{'--credit' if credit else '--conversation'} goes with text and json")
-    if steps and form != "json" and conversation is None:
-        raise click.UsageError("--steps goes with --format json, or with --conversation")
-    if whole and (form != "text" or conversation is not None):
-        raise click.UsageError("--all goes with the text of all conversations")
+    _check_forms(form, conversation, steps=steps, credit=credit, whole=whole, linked=trace_url is not None)
+    link = _trace_link(trace_url)
     problems = Problems()
     config = _config(config_path, baseline)
     with _repeatable(paths, form) as stdin, _opened(output) as out:
         try:
-            run = _Run(tuple(paths), config, problems, stdin, out, steps, credit, origin or "", not no_progress)
-            _FORMS[form](replace(run, conversation=conversation, whole=whole))
+            run = Run(tuple(paths), config, problems, stdin, out, steps, credit, origin or "", not no_progress, link)
+            WRITERS[form](replace(run, conversation=conversation, whole=whole))
             out.flush()
         except BrokenPipeError:
             _discard_output()
@@ -133,96 +130,24 @@ def analyze(
     return _say(problems, listed=not shown)
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    paths: Sequence[str]
-    config: StallConfig
-    problems: Problems
-    stdin: BinaryIO
-    out: TextIO
-    steps: bool
-    credit: bool
-    origin: str
-    progress: bool
-    conversation: str | None = None
-    whole: bool = False
-
-    def analysis(self, *, details: bool = False) -> Analysis:
-        """Return what was found in the input, or in the one conversation that was asked for."""
-        from otel_stall.analysis import analyze
-        from otel_stall.report.selection import one_of
-
-        only = None if self.conversation is None else one_of(self.conversation)
-        with _watched(self) as watch:
-            return analyze(_views(self, watch), self.config, details=details, only=only, watch=watch)
-
-    def credits(self) -> Credits | None:
-        """Return how credit is shown, None where it was not asked for."""
-        from otel_stall.report.credit import Credits
-
-        return Credits(self.config.baseline) if self.credit else None
+def _check_forms(form: str, conversation: str | None, *, steps: bool, credit: bool, whole: bool, linked: bool) -> None:
+    """Raise an error for options that do not go together."""
+    told = form == "text" and conversation is not None
+    for wrong, said in (
+        (conversation is not None and form == "otlp", "--conversation goes with text, json and html"),
+        (steps and form != "json" and not told, "--steps goes with --format json, or with the text of --conversation"),
+        (credit and form not in ("text", "json"), "--credit goes with text and json"),
+        (whole and (form != "text" or told), "--all goes with the text of all conversations"),
+        (linked and form != "html", "--trace-url goes with --format html"),
+    ):
+        if wrong:
+            raise click.UsageError(said)
 
 
-def _text(run: _Run) -> None:
-    from otel_stall.report import conversation, text
-    from otel_stall.report.cells import Screen
+def _trace_link(template: str | None) -> TraceLink | None:
+    from otel_stall.report.page import TraceLink
 
-    found = run.analysis(details=run.conversation is not None)
-    screen = Screen.of(run.out, os.environ, shutil.get_terminal_size().columns)
-    if run.conversation is None:
-        written = text.render(found, run.problems, screen, credit=run.credits(), whole=run.whole)
-    else:
-        key = run.config.fingerprint_key
-        written = conversation.render(found, run.problems, screen, steps=run.steps, key=key, credit=run.credits())
-    run.out.write(written)
-
-
-def _json(run: _Run) -> None:
-    from otel_stall.report.json import render
-
-    found = run.analysis(details=run.steps)
-    run.out.write(render(found, run.problems, steps=run.steps, credit=run.credits()))
-
-
-def _otlp(run: _Run) -> None:
-    from otel_stall.analysis import analyze
-    from otel_stall.readers import Problems, records
-    from otel_stall.report.otlp import Verdicts, lines
-
-    verdicts = Verdicts(run.config.fingerprint_key)
-    with _watched(run) as watch:
-        analyze(_views(run, watch), run.config, each=verdicts.take, watch=watch)
-    if STDIN in run.paths:
-        run.stdin.seek(0)
-    with _watched(run, "writing") as watch:
-        stdin, open_file = _inputs(run, watch)
-        again = records(run.paths, problems=Problems(), stdin=stdin, name=run.origin, open_file=open_file)
-        run.out.writelines(lines(again, verdicts))
-
-
-_FORMS: dict[str, Callable[[_Run], None]] = {"text": _text, "json": _json, "otlp": _otlp}
-
-
-def _watched(run: _Run, doing: str = "reading") -> AbstractContextManager[Progress | None]:
-    """Return what shows on standard error how far long work is, while it lasts; it gives None where nothing does."""
-    from otel_stall.progress import watched
-
-    shown = run.progress and not (doing == "writing" and run.out.isatty())
-    return watched(doing, run.paths, run.stdin, sys.stderr if shown else None, os.environ)
-
-
-def _views(run: _Run, progress: Progress | None) -> Iterator[SpanView]:
-    """Yield the spans of the input; `progress` follows how they are read."""
-    from otel_stall.readers import read_paths
-
-    stdin, open_file = _inputs(run, progress)
-    return read_paths(run.paths, problems=run.problems, stdin=stdin, name=run.origin, open_file=open_file)
-
-
-def _inputs(run: _Run, progress: Progress | None) -> tuple[Readable, Open]:
-    from otel_stall.readers.sources import open_file
-
-    return (progress.counted(run.stdin), progress.open) if progress else (run.stdin, open_file)
+    return None if template is None else TraceLink(template)
 
 
 @contextmanager
@@ -320,7 +245,7 @@ def calibrate(outcomes: Path | None, output: Path, origin: str | None, no_progre
     labels = read_labels(outcomes) if outcomes else {}
     problems, config = Problems(), _config(None)
     with _repeatable(paths, "text") as stdin:
-        run = _Run(tuple(paths), config, problems, stdin, sys.stdout, False, False, origin or "", not no_progress)
+        run = Run(tuple(paths), config, problems, stdin, sys.stdout, False, False, origin or "", not no_progress)
         found = run.analysis()
     if status := _say(problems, listed=True):
         return status
@@ -368,28 +293,26 @@ def doctor(
     if config_path is not None and not milestones:
         raise click.UsageError("--config goes with --milestones")
     problems, config = Problems(), _config(config_path)
-    run = _Run(
-        tuple(paths), config, problems, sys.stdin.buffer, sys.stdout, False, False, origin or "", not no_progress
-    )
+    run = Run(tuple(paths), config, problems, sys.stdin.buffer, sys.stdout, False, False, origin or "", not no_progress)
     _print((_surveyed if milestones else _examined)(run, form))
     return _say(problems, listed=form == "json" or not sys.stdout.isatty())
 
 
-def _examined(run: _Run, form: str) -> str:
+def _examined(run: Run, form: str) -> str:
     from otel_stall.doctor import examine
     from otel_stall.report.doctor import document, render
 
-    with _watched(run) as watch:
-        found = examine(_views(run, watch))
+    with watched(run) as watch:
+        found = examine(views(run, watch))
     return (document if form == "json" else render)(found, run.problems)
 
 
-def _surveyed(run: _Run, form: str) -> str:
+def _surveyed(run: Run, form: str) -> str:
     from otel_stall.report.survey import document, render
     from otel_stall.survey import survey
 
-    with _watched(run) as watch:
-        found = survey(_views(run, watch), run.config)
+    with watched(run) as watch:
+        found = survey(views(run, watch), run.config)
     return (document if form == "json" else render)(found, run.problems)
 
 

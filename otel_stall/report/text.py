@@ -23,7 +23,7 @@ from otel_stall.verdicts import Stall
 if TYPE_CHECKING:
     from otel_stall.readers import Problems
 
-__all__ = ["render", "unseen"]
+__all__ = ["headline", "render", "unseen"]
 
 TOLD: Final = 5
 """Stalled conversations that are told one by one, the worst first."""
@@ -42,7 +42,7 @@ def render(
     lanes = analysis.conversations
     rows = [(lane, stall) for lane in lanes for stall in lane.stalls]
     parts = [
-        laid_out(_headline(analysis), screen),
+        laid_out(headline(analysis), screen),
         table(lanes, screen, whole=whole) if lanes else [],
         *(laid_out(_told(lane, stall), screen) for lane, stall in sorted(rows, key=_worst_first)[:TOLD]),
         laid_out(_untold(len(rows) - TOLD), screen),
@@ -58,7 +58,8 @@ def _worst_first(row: _Row) -> tuple[int, int]:
     return -row[1].level.rank, row[1].first_step - row[1].last_step
 
 
-def _headline(analysis: Analysis) -> Iterator[str]:
+def headline(analysis: Analysis) -> Iterator[str]:
+    """Yield what there is to say before anything else: how much stalled, and what other rules would have seen."""
     summary = analysis.summary
     if not summary.conversations:
         yield f"No tool call and no model turn was recognised in {counted(analysis.spans, 'span')}."
