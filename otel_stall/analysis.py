@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from otel_stall import dialects
 from otel_stall.calls import Capture, ModelCall, Reading
@@ -22,7 +23,17 @@ from otel_stall.runs import Run, RunCount, Said
 from otel_stall.spans import SpanView
 from otel_stall.verdicts import Change, Declaration, Gain, Judged, Milestone, Stall
 
-__all__ = ["Analysis", "ConversationAnalysis", "Counters", "Cut", "Observable", "StepDetail", "Summary", "analyze"]
+__all__ = [
+    "Analysis",
+    "ConversationAnalysis",
+    "Counters",
+    "Cut",
+    "Observable",
+    "StepDetail",
+    "Summary",
+    "Watch",
+    "analyze",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +177,16 @@ class Analysis:
     tool_call_budget: int = 0
 
 
+class Watch(Protocol):
+    """Who is told how far an analysis is, on its thread, often; it must be quick and not raise."""
+
+    def read(self, conversation: str) -> None:
+        """Take note that a span was read, and which conversation it names, "" for none."""
+
+    def judged(self, done: int, of: int) -> None:
+        """Take note of how many conversations are judged, once before the first and after each."""
+
+
 def analyze(
     views: Iterable[SpanView],
     config: StallConfig | None = None,
@@ -173,6 +194,7 @@ def analyze(
     details: bool = False,
     each: Callable[[Judged, int], None] | None = None,
     only: Callable[[Sequence[str]], Collection[str]] | None = None,
+    watch: Watch | None = None,
     monitor: Callable[[StallConfig], Monitor] = Monitor,
 ) -> Analysis:
     """Return what the fold says of all conversations in these spans.
@@ -180,14 +202,15 @@ def analyze(
     `details` keeps one entry per step; `each` is called with every judgement and the end of its span in
     ns, conversation by conversation, for what a caller wants beside the analysis; `monitor` makes the
     fold of one conversation. `only` is given the ids of all conversations, sorted, and returns those to be
-    judged: lanes and summary are of these alone. Never raises on content; what `only` raises passes.
+    judged: lanes and summary are of these alone. `watch` is told how far it is. Never raises on content;
+    what `only` raises passes.
     """
     config = config or StallConfig()
-    spans, conversations = _conversations(views)
+    spans, conversations = _conversations(views, watch)
     lanes: dict[tuple[str, str], _Lane] = {}
     said: dict[str, Said] = {}
     wanted = conversations if only is None else conversations.keys() & only(_judgeable(conversations))
-    for conversation in sorted(wanted):
+    for conversation in _told(sorted(wanted), watch):
         fold, clock = monitor(config), SetClock()
         fold.clock = clock
         listed = conversations.pop(conversation)
@@ -201,11 +224,23 @@ def analyze(
     return Analysis(found, summarize(found), spans, config.detection.tool_call_budget)
 
 
-def _traces(views: Iterable[SpanView]) -> dict[str, dict[str, Reading]]:
+def _told(conversations: Sequence[str], watch: Watch | None) -> Iterator[str]:
+    """Yield the conversations, and tell how many of them are done."""
+    for done, conversation in enumerate(conversations):
+        if watch is not None:
+            watch.judged(done, len(conversations))
+        yield conversation
+    if watch is not None:
+        watch.judged(len(conversations), len(conversations))
+
+
+def _traces(views: Iterable[SpanView], watch: Watch | None) -> dict[str, dict[str, Reading]]:
     """Return one reading per span by trace id and span id; of copies of one span the fullest stands."""
     traces: dict[str, dict[str, Reading]] = {}
     for view in views:
         reading = dialects.read(view)
+        if watch is not None:
+            watch.read(reading.conversation)
         if reading.log and reading.record is None:
             continue
         trace = traces.setdefault(reading.trace_id, {})
@@ -223,9 +258,11 @@ def _fullness(reading: Reading) -> tuple[int, int, str]:
     return reading.end_ns, len(text), text
 
 
-def _conversations(views: Iterable[SpanView]) -> tuple[int, dict[str, list[tuple[Whose, Reading]]]]:
+def _conversations(
+    views: Iterable[SpanView], watch: Watch | None
+) -> tuple[int, dict[str, list[tuple[Whose, Reading]]]]:
     """Return how many spans there are, and each conversation's readings in order, every call once."""
-    traces = _traces(views)
+    traces = _traces(views, watch)
     lineage = Lineage.of(sorted((r for trace in traces.values() for r in trace.values()), key=_order))
     spans = sum(not reading.log for trace in traces.values() for reading in trace.values())
     once = sorted(doubles.merge(r for trace in traces.values() for r in trace.values()), key=_order)

@@ -6,25 +6,23 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 import click
 
 from otel_stall import __version__
+from otel_stall.cli_forms import STDIN, WRITERS, Run, views, watched
 from otel_stall.cli_gateway import hook, serve, status
 from otel_stall.errors import ConfigError, ConfigFileError, NoAnswerError, SelectionError
 
 if TYPE_CHECKING:
-    from otel_stall.analysis import Analysis
     from otel_stall.config import StallConfig
     from otel_stall.readers import Problems
-    from otel_stall.report.credit import Credits
     from otel_stall.report.page import TraceLink
-    from otel_stall.spans import SpanView
 
 __all__ = ["commands", "main"]
 
@@ -35,8 +33,6 @@ WRONG_USAGE = 2
 _INTERRUPTED = 130
 FORMATS = ("otlp", "jaeger", "tempo", "phoenix", "cloudwatch", "trail", "sdk")
 """Names of the formats that can be read; the same as in `readers`, which is imported only when a command runs."""
-STDIN = "-"
-"""Path that stands for standard input."""
 
 
 _from = click.option(
@@ -47,6 +43,7 @@ _from = click.option(
     show_default="told by the content",
     help="Read everything as this format.",
 )
+_no_progress = click.option("--no-progress", is_flag=True, help="Do not show how far long work is.")
 
 
 @click.group(name="otel-stall", context_settings={"help_option_names": ["-h", "--help"]})
@@ -86,6 +83,7 @@ def commands() -> None:
     help="With --format html: where traces are seen, e.g. http://localhost:16686/trace/{trace_id}?uiFind={span_id}",
 )
 @_from
+@_no_progress
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 def analyze(
     form: str,
@@ -98,6 +96,7 @@ def analyze(
     credit: bool,
     trace_url: str | None,
     origin: str | None,
+    no_progress: bool,
     paths: Sequence[str],
 ) -> int:
     """Say which conversations in exported traces stalled, where, and why.
@@ -112,24 +111,14 @@ def analyze(
     from otel_stall.readers import Problems
 
     _check(output, paths)
-    if form not in ("text", "json") and credit:
-        raise click.UsageError("--credit goes with text and json")
-    if form == "otlp" and conversation is not None:
-        raise click.UsageError("--conversation goes with text, json and html")
-    if steps and form != "json" and (conversation is None or form != "text"):
-        raise click.UsageError("--steps goes with --format json, or with --conversation")
-    if whole and (form != "text" or conversation is not None):
-        raise click.UsageError("--all goes with the text of all conversations")
-    if trace_url is not None and form != "html":
-        raise click.UsageError("--trace-url goes with --format html")
+    _check_forms(form, conversation, steps=steps, credit=credit, whole=whole, linked=trace_url is not None)
     link = _trace_link(trace_url)
     problems = Problems()
     config = _config(config_path, baseline)
     with _repeatable(paths, form) as stdin, _opened(output) as out:
         try:
-            _FORMS[form](
-                _Run(tuple(paths), config, problems, stdin, out, steps, credit, origin or "", conversation, whole, link)
-            )
+            run = Run(tuple(paths), config, problems, stdin, out, steps, credit, origin or "", not no_progress, link)
+            WRITERS[form](replace(run, conversation=conversation, whole=whole))
             out.flush()
         except BrokenPipeError:
             _discard_output()
@@ -141,103 +130,24 @@ def analyze(
     return _say(problems, listed=not shown)
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    paths: Sequence[str]
-    config: StallConfig
-    problems: Problems
-    stdin: BinaryIO
-    out: TextIO
-    steps: bool
-    credit: bool
-    origin: str
-    conversation: str | None = None
-    whole: bool = False
-    link: TraceLink | None = None
-
-    def analysis(self, *, details: bool = False) -> Analysis:
-        """Return what was found in the input, or in the one conversation that was asked for."""
-        from otel_stall.analysis import analyze
-        from otel_stall.report.selection import one_of
-
-        only = None if self.conversation is None else one_of(self.conversation)
-        return analyze(_views(self), self.config, details=details, only=only)
-
-    def credits(self) -> Credits | None:
-        """Return how credit is shown, None where it was not asked for."""
-        from otel_stall.report.credit import Credits
-
-        return Credits(self.config.baseline) if self.credit else None
-
-
-def _text(run: _Run) -> None:
-    from otel_stall.report import conversation, text
-    from otel_stall.report.cells import Screen
-
-    found = run.analysis(details=run.conversation is not None)
-    screen = Screen.of(run.out, os.environ, shutil.get_terminal_size().columns)
-    if run.conversation is None:
-        written = text.render(found, run.problems, screen, credit=run.credits(), whole=run.whole)
-    else:
-        key = run.config.fingerprint_key
-        written = conversation.render(found, run.problems, screen, steps=run.steps, key=key, credit=run.credits())
-    run.out.write(written)
-
-
-def _json(run: _Run) -> None:
-    from otel_stall.report.json import render
-
-    found = run.analysis(details=run.steps)
-    run.out.write(render(found, run.problems, steps=run.steps, credit=run.credits(), key=run.config.fingerprint_key))
-
-
-def _html(run: _Run) -> None:
-    from otel_stall.report.page import write
-
-    write(run.out, run.analysis(details=True), run.problems, run.config, link=run.link)
+def _check_forms(form: str, conversation: str | None, *, steps: bool, credit: bool, whole: bool, linked: bool) -> None:
+    """Raise an error for options that do not go together."""
+    told = form == "text" and conversation is not None
+    for wrong, said in (
+        (conversation is not None and form == "otlp", "--conversation goes with text, json and html"),
+        (steps and form != "json" and not told, "--steps goes with --format json, or with the text of --conversation"),
+        (credit and form not in ("text", "json"), "--credit goes with text and json"),
+        (whole and (form != "text" or told), "--all goes with the text of all conversations"),
+        (linked and form != "html", "--trace-url goes with --format html"),
+    ):
+        if wrong:
+            raise click.UsageError(said)
 
 
 def _trace_link(template: str | None) -> TraceLink | None:
-    if template is None:
-        return None
     from otel_stall.report.page import TraceLink
 
-    return TraceLink(template)
-
-
-def _otlp(run: _Run) -> None:
-    from otel_stall.analysis import analyze
-    from otel_stall.readers import Problems, records
-    from otel_stall.report.otlp import Verdicts, lines
-
-    verdicts = Verdicts(run.config.fingerprint_key)
-    analyze(_views(run), run.config, each=verdicts.take)
-    if STDIN in run.paths:
-        run.stdin.seek(0)
-    again = records(run.paths, problems=Problems(), stdin=run.stdin, name=run.origin)
-    run.out.writelines(lines(again, verdicts))
-
-
-_FORMS: dict[str, Callable[[_Run], None]] = {"text": _text, "json": _json, "html": _html, "otlp": _otlp}
-
-
-def _views(run: _Run) -> Iterator[SpanView]:
-    """Yield the spans of the input, with a count on the terminal while they are read."""
-    from otel_stall.readers import read_paths
-
-    views = read_paths(run.paths, problems=run.problems, stdin=run.stdin, name=run.origin)
-    return _counted(views) if sys.stderr.isatty() else views
-
-
-def _counted(views: Iterator[SpanView]) -> Iterator[SpanView]:
-    from rich.console import Console
-
-    with Console(stderr=True).status("reading spans") as status:
-        for count, view in enumerate(views, 1):
-            if count % 1000 == 0:
-                status.update(f"{count:,} spans read")
-            yield view
-        status.update("judging the steps")
+    return None if template is None else TraceLink(template)
 
 
 @contextmanager
@@ -318,14 +228,14 @@ def _say(problems: Problems, *, listed: bool) -> int:
     help="File the baseline is written to.",
 )
 @_from
+@_no_progress
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-def calibrate(outcomes: Path | None, output: Path, origin: str | None, paths: Sequence[str]) -> int:
+def calibrate(outcomes: Path | None, output: Path, origin: str | None, no_progress: bool, paths: Sequence[str]) -> int:
     """Learn from runs that went well how many steps without a milestone are normal.
 
     PATH is what `analyze` reads; outcome and task of a run are stall.run.outcome, stall.task.id and
     stall.task.class on its spans. The file is for --baseline, or the setting `baseline`.
     """
-    from otel_stall.analysis import analyze
     from otel_stall.calibration import calibrate
     from otel_stall.labels import read_labels
     from otel_stall.readers import Problems
@@ -335,8 +245,8 @@ def calibrate(outcomes: Path | None, output: Path, origin: str | None, paths: Se
     labels = read_labels(outcomes) if outcomes else {}
     problems, config = Problems(), _config(None)
     with _repeatable(paths, "text") as stdin:
-        run = _Run(tuple(paths), config, problems, stdin, sys.stdout, False, False, origin or "")
-        found = analyze(_views(run), config)
+        run = Run(tuple(paths), config, problems, stdin, sys.stdout, False, False, origin or "", not no_progress)
+        found = run.analysis()
     if status := _say(problems, listed=True):
         return status
     runs = [run for lane in found.conversations for run in lane.runs]
@@ -360,8 +270,16 @@ def calibrate(outcomes: Path | None, output: Path, origin: str | None, paths: Se
     help="With --milestones: settings in YAML; OTEL_STALL_* variables complete them.",
 )
 @_from
+@_no_progress
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-def doctor(form: str, milestones: bool, config_path: Path | None, origin: str | None, paths: Sequence[str]) -> int:
+def doctor(
+    form: str,
+    milestones: bool,
+    config_path: Path | None,
+    origin: str | None,
+    no_progress: bool,
+    paths: Sequence[str],
+) -> int:
     """Say whether traces can be judged, and what to switch on where they cannot.
 
     PATH is what `analyze` reads. Which spans are tool calls, which were left out and why, and how many
@@ -375,23 +293,27 @@ def doctor(form: str, milestones: bool, config_path: Path | None, origin: str | 
     if config_path is not None and not milestones:
         raise click.UsageError("--config goes with --milestones")
     problems, config = Problems(), _config(config_path)
-    run = _Run(tuple(paths), config, problems, sys.stdin.buffer, sys.stdout, False, False, origin or "")
+    run = Run(tuple(paths), config, problems, sys.stdin.buffer, sys.stdout, False, False, origin or "", not no_progress)
     _print((_surveyed if milestones else _examined)(run, form))
     return _say(problems, listed=form == "json" or not sys.stdout.isatty())
 
 
-def _examined(run: _Run, form: str) -> str:
+def _examined(run: Run, form: str) -> str:
     from otel_stall.doctor import examine
     from otel_stall.report.doctor import document, render
 
-    return (document if form == "json" else render)(examine(_views(run)), run.problems)
+    with watched(run) as watch:
+        found = examine(views(run, watch))
+    return (document if form == "json" else render)(found, run.problems)
 
 
-def _surveyed(run: _Run, form: str) -> str:
+def _surveyed(run: Run, form: str) -> str:
     from otel_stall.report.survey import document, render
     from otel_stall.survey import survey
 
-    return (document if form == "json" else render)(survey(_views(run), run.config), run.problems)
+    with watched(run) as watch:
+        found = survey(views(run, watch), run.config)
+    return (document if form == "json" else render)(found, run.problems)
 
 
 @commands.command()

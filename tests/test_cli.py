@@ -26,7 +26,7 @@ SECOND = 1_000_000_000
     [
         (["demo", "--fast", "-o", "/dev/null/x"], "/dev/null/x"),
         (["demo", "--fast", "--svg", "/dev/null/x"], "/dev/null/x"),
-        (["analyze", "--steps", "x"], "--steps goes with --format json, or with --conversation"),
+        (["analyze", "--steps", "x"], "--steps goes with --format json, or with"),
         (["analyze", "--conversation", "c", "--format", "otlp", "x"], "--conversation goes with text, json and html"),
         (["analyze", "--all", "--format", "json", "x"], "--all goes with the text of all conversations"),
         (["analyze", "--all", "--conversation", "c", "x"], "--all goes with the text of all conversations"),
