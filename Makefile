@@ -7,6 +7,8 @@
 # `make pipeline-demo` runs collector, gateway and Jaeger on loopback with an agent that gets stuck, and
 # `make test-pipeline` tests the configurations with the same parts; both build them first (`make parts`).
 # `make test-page` opens the report for a browser in a headless Chromium, `make picture` takes the README's pictures of it.
+# `make fuzz SECONDS=600` fuzzes every way in for so long each (TARGETS="readers dialect" some of them), and `make soak`
+# makes two million steps through a live processor and draws memory and times.
 # All make a virtual environment of their own in .venv first. Debian keeps venv in a package of its
 # own: where it is missing, it is installed with apt-get (through sudo, unless run as root).
 
@@ -17,13 +19,23 @@ AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 PARTS = OTEL_STALL_PARTS_BIN=$${OTEL_STALL_PARTS_BIN:-$$(collector-config/build-parts.sh)}
 
-.PHONY: demo test test-frameworks test-page test-pipeline test-vendors matrix parts pipeline-demo lint check picture clean
+.PHONY: demo test fuzz soak test-frameworks test-page test-pipeline test-vendors matrix parts pipeline-demo lint check \
+	picture clean
 
 demo: .venv/.installed
 	$(BIN)/otel-stall demo
 
 test: .venv/.dev
 	$(BIN)/python -m pytest
+
+# Coverage-guided, with atheris, which has wheels for some Pythons only: without it inputs are changed at random.
+fuzz: .venv/.dev
+	-@$(BIN)/python -m pip install --quiet --group fuzz
+	$(BIN)/python tests/fuzz/fuzz.py $(or $(SECONDS),60) $(TARGETS)
+
+soak: .venv/.dev
+	$(BIN)/python -m pip install --quiet --group soak
+	nice -n 19 $(BIN)/python benchmarks/soak.py --plot docs/soak.svg --csv soak.csv
 
 # Instrumentations stay in a process once they are on, so each file runs in one of its own.
 test-frameworks: .venv-frameworks/.installed

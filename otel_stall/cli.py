@@ -171,8 +171,13 @@ def _opened(output: Path | None) -> Iterator[TextIO]:
         stream = output.open("w", encoding="utf-8", errors="replace")
     except OSError as error:
         raise _Unwritable(str(output), error.strerror or "cannot be written") from None
-    with stream:
-        yield stream
+    try:
+        with stream:
+            yield stream
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _Unwritable(str(output), error.strerror or "cannot be written") from None
 
 
 class _Unwritable(click.FileError):
@@ -400,4 +405,8 @@ def _status(arguments: Sequence[str] | None) -> int:
         return WRONG_USAGE
     except (click.Abort, KeyboardInterrupt):
         return _INTERRUPTED
+    except OSError as error:
+        _discard_output()
+        click.echo(f"otel-stall: {error.strerror or type(error).__name__}", err=True)
+        return WRONG_USAGE
     return ended if isinstance(ended, int) else 0

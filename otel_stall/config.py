@@ -187,7 +187,8 @@ class BoundsConfig(Settings):
     calls: Steps = 4_096
     """Digests of calls, outcomes, states and resources kept per lane, each."""
     metric_values: Steps = 100
-    """Agents and task classes told apart in metrics, each; further ones are counted as `_other`."""
+    """Agents and task classes told apart in metrics, each; further ones are counted as `_other`. Of the pairs of an
+    agent and a task class four times as many are; the class of a further one is `_other`."""
 
 
 Rung = Literal["notice", "replan", "ask_user", "abandon"]

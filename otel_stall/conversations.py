@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from otel_stall.config import BoundsConfig
 from otel_stall.counters import Counters
-from otel_stall.errors import SnapshotError
+from otel_stall.errors import UNREADABLE, SnapshotError
 from otel_stall.journal import Journal, LaneChange, LaneKey
 from otel_stall.ledger import Ledger
 from otel_stall.loops import InputSide, LoopRun
@@ -111,7 +111,7 @@ class Lane:
         """Return the lane of a dump; raises SnapshotError where it is damaged."""
         try:
             return _loaded(json.loads(data))
-        except (ValueError, RecursionError) as error:
+        except UNREADABLE as error:
             raise SnapshotError(f"the state of a lane cannot be read: {type(error).__name__}") from None
 
 
@@ -318,7 +318,7 @@ class Lanes:
                 raise SnapshotError(f"the snapshot is of version {version}, this release reads {SNAPSHOT_VERSION}")
             lanes = OrderedDict(((str(c), str(name)), _loaded(state)) for c, name, state in listed)
             evicted, dropped, late = (int(content.get(name, 0)) for name in ("evicted", "dropped", "late"))
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except UNREADABLE as error:
             if isinstance(error, SnapshotError):
                 raise
             raise SnapshotError(f"the snapshot cannot be read: {type(error).__name__}") from None

@@ -14,6 +14,7 @@ opted into.
 """
 
 __all__ = [
+    "UNREADABLE",
     "ConfigError",
     "ConfigFileError",
     "DecodeError",
@@ -22,6 +23,10 @@ __all__ = [
     "SnapshotError",
     "StallError",
 ]
+
+
+UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+"""What taking apart a value raises that is not what it claims to be, as a saved state that is damaged."""
 
 
 class StallError(Exception):

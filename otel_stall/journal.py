@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 from otel_stall.calls import Hints, Reading, ToolCall
-from otel_stall.errors import SnapshotError
+from otel_stall.errors import UNREADABLE, SnapshotError
 from otel_stall.observations import Observation
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Entry:
             kind = value["kind"]
             observed = _adapter(_KINDS[kind]).validate_python(value["observed"]) if kind is not None else None
             return Entry(reading, observed, str(value["agent"]), int(value["now"]), bool(value["mark"]))
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except UNREADABLE as error:
             raise SnapshotError(f"an entry of a lane cannot be read: {type(error).__name__}") from None
 
 

@@ -7,7 +7,8 @@ conversation id; agents and task classes are capped in number, further ones are 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
+from itertools import count
 from typing import TYPE_CHECKING, Final, Protocol
 
 from otel_stall import attributes as names
@@ -24,6 +25,8 @@ __all__ = ["OTHER", "NoOpStallMetrics", "OTelStallMetrics", "StallMetrics", "cre
 OTHER: Final = "_other"
 """Stands for all agents, or task classes, beyond the number that is told apart."""
 
+_PAIRS: Final = 4
+"""Pairs of an agent and a task class that are told apart, times the values of each."""
 _SEGMENT_STEPS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 _PROCESSOR_SECONDS: Final = (0.00002, 0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.005, 0.02, 0.1, 0.5)
 
@@ -65,6 +68,7 @@ class OTelStallMetrics:
 
     def __init__(self, meter: Meter, take_census: TakeCensus, values: int) -> None:
         self._agents, self._classes = _Capped(values), _Capped(values)
+        self._pairs = _Few(_PAIRS * values)
         self._steps = _counter(meter, names.METRIC_STEPS)
         self._starts = _counter(meter, names.METRIC_STARTS)
         self._stalled_steps = _counter(meter, names.METRIC_STALLED_STEPS)
@@ -96,18 +100,21 @@ class OTelStallMetrics:
                 self._segments.record(changed.milestone.segment, whose)
 
     def ran(self, seconds: float) -> None:
-        """Record the time of one hook."""
-        self._seconds.record(seconds)
+        """Record the time of one hook; one below zero, of a clock that was set back, as none."""
+        self._seconds.record(max(seconds, 0.0))
 
     def failed(self) -> None:
         """Count an internal error."""
         self._errors.add(1)
 
     def _whose(self, agent: str, task_class: str) -> Attributes:
-        whose: Attributes = {AGENT: self._agents(agent)} if agent else {}
-        if task_class:
-            whose[names.TASK_CLASS] = self._classes(task_class)
-        return whose
+        agent = self._agents(agent) if agent else ""
+        task_class = self._classes(task_class) if task_class else ""
+        # Each alone may be one of few, and the pairs are many series all the same.
+        if agent and task_class not in ("", OTHER) and not self._pairs.admits((agent, task_class)):
+            task_class = OTHER
+        whose: Attributes = {AGENT: agent} if agent else {}
+        return {**whose, names.TASK_CLASS: task_class} if task_class else whose
 
 
 def create_stall_metrics(
@@ -124,21 +131,34 @@ def create_stall_metrics(
     return OTelStallMetrics(get_meter(SCOPE, meter_provider=provider), take_census, values)
 
 
+class _Few:
+    """The first so many different keys; may be asked on any thread."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._places = count()
+        self._known: set[Hashable] = set()
+
+    def admits(self, key: Hashable) -> bool:
+        """Return whether the key is one of them."""
+        if key in self._known:
+            return True
+        # Threads that come at once each take a place of their own: there are never more keys than places.
+        if len(self._known) >= self._limit or next(self._places) >= self._limit:
+            return False
+        self._known.add(key)
+        return True
+
+
 class _Capped:
     """The first so many different values as they are, all others as one."""
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._known: set[str] = set()
+        self._few = _Few(limit)
 
     def __call__(self, value: str) -> str:
         value = bounded_text(value)
-        if value in self._known:
-            return value
-        if len(self._known) >= self._limit:
-            return OTHER
-        self._known.add(value)
-        return value
+        return value if self._few.admits(value) else OTHER
 
 
 class _Adding(Protocol):

@@ -146,14 +146,21 @@ class StallSpanProcessor(SpanProcessor):
 
     def spoke(self, conversation: str) -> None:
         """Take note that a person spoke, where no span tells of it: an open stall ends. Raises nothing."""
-        self._run(self._spoke, conversation)
+        try:
+            self._run(self._spoke, conversation)
+        except RecursionError:
+            self._emitter.errors += 1
 
     def standing(self, conversation: str = "", *, lane: str = "", agent: str = "") -> Status | None:
         """Return where a lane stands: of this name or agent, or the one used last; on any thread, raises nothing.
 
         Without `conversation` it is that of the current span, or of the baggage. None where nothing is known.
         """
-        return self._answered(None, lambda: self._standing(conversation, lane, agent))
+        try:
+            return self._answered(None, lambda: self._standing(conversation, lane, agent))
+        except RecursionError:
+            self._emitter.errors += 1
+            return None
 
     def tick(self, now_ns: int | None = None) -> tuple[Silence, ...]:
         """Return the tool calls and agents that are late now, longest first; called from time to time, on any thread.
@@ -161,12 +168,23 @@ class StallSpanProcessor(SpanProcessor):
         Each is logged once as an event `stall.silent`. `now_ns` is the current time where it is not given.
         Raises nothing.
         """
-        return self._answered((), lambda: self._late(time.time_ns() if now_ns is None else now_ns))
+        try:
+            return self._answered((), lambda: self._late(time.time_ns() if now_ns is None else now_ns))
+        except RecursionError:
+            self._emitter.errors += 1
+            return ()
 
     def say(self, event: Event, body: str | None = None) -> None:
         """Log an event of a host's reaction, in the current context and on the current span; raises nothing."""
-        if self.closed:
-            return
+        try:
+            if not self.closed:
+                self._say(event, body)
+        except RecursionError:
+            self._emitter.errors += 1
+        except Exception as error:
+            self._emitter.failed(error)
+
+    def _say(self, event: Event, body: str | None) -> None:
         now = time.time_ns()
         self._emitter.say(event, time_ns=now, body=body)
         span = trace.get_current_span()
@@ -238,7 +256,11 @@ class StallSpanProcessor(SpanProcessor):
             self._emitter.failed(error)
 
     def _census(self) -> Census | None:
-        census = self._judge.census()
+        try:
+            census = self._judge.census()
+        except Exception as error:
+            self._emitter.failed(error)
+            return None
         return census._replace(skipped=self.skipped) if census is not None else None
 
     def _open(self, span: Span, parent_context: Context | None) -> bool:

@@ -37,6 +37,10 @@ def loaded_file(path: Path | str) -> dict[str, object]:
         raise ConfigFileError(str(path), "cannot be read: it is no text in UTF-8") from None
     except yaml.YAMLError as error:
         raise ConfigFileError(str(path), f"is no YAML{_place(error)}") from None
+    except RecursionError:
+        raise ConfigFileError(str(path), "is nested too deeply") from None
+    except (ValueError, OverflowError):
+        raise ConfigFileError(str(path), "has a date or number that is none") from None
     if content is not None and not isinstance(content, dict):
         raise ConfigFileError(str(path), "has no settings by their names")
     return content or {}

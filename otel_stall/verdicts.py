@@ -173,7 +173,7 @@ class Stall:
     @property
     def level(self) -> Level:
         """Highest level reached."""
-        return max((level for level, _ in self.levels), key=lambda level: level.rank)
+        return max((level for level, _ in self.levels), key=lambda level: level.rank, default=Level.NOTICE)
 
 
 @dataclass(frozen=True, slots=True)

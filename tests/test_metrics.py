@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from dataclasses import replace
+from random import Random
+from threading import Thread
 
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
@@ -13,7 +15,7 @@ from opentelemetry.sdk.metrics.export import HistogramDataPoint, InMemoryMetricR
 from otel_stall import attributes as names
 from otel_stall.bounded import MEMORIES
 from otel_stall.judge import Census
-from otel_stall.metrics import NoOpStallMetrics, StallMetrics, create_stall_metrics
+from otel_stall.metrics import OTHER, NoOpStallMetrics, StallMetrics, create_stall_metrics
 from otel_stall.observations import Compaction
 from otel_stall.verdicts import (
     Change,
@@ -201,3 +203,42 @@ def test_switched_off(meters: Meters) -> None:
     off.ran(1)
     off.failed()
     assert meters.points() == []
+
+
+class TestSeries:
+    def test_of_names_at_random(self) -> None:
+        """However many agents and task classes a host names, on however many threads, the series are few."""
+        meters, values = Meters(), 5
+        metrics = create_stall_metrics(meters.provider, lambda: None, values=values)
+
+        def name_many(seed: int) -> None:
+            source = Random(seed)
+            for _ in range(400):
+                agent, task_class = (f"{source.randrange(300)}" for _ in range(2))
+                metrics.judged(judged(source.choice((OUTSIDE, INSIDE)), agent), task_class)
+
+        threads = [Thread(target=name_many, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        points = [attributes for name, attributes, _ in meters.points() if name == "stall.stalled_steps"]
+        pairs = {(each["gen_ai.agent.name"], each["stall.task.class"]) for each in points}
+        known = {pair for pair in pairs if OTHER not in pair}
+
+        assert len({agent for agent, _ in pairs}) <= values + 1
+        assert len({task_class for _, task_class in pairs}) <= values + 1
+        assert len(known) <= 4 * values
+        assert len(pairs) <= 4 * values + 2 * (values + 1)
+
+    def test_pairs_are_capped_where_names_are_few(self) -> None:
+        """Ten agents with ten classes each make no hundred pairs where forty are told apart."""
+        meters = Meters()
+        metrics = create_stall_metrics(meters.provider, lambda: None, values=10)
+        for agent in range(10):
+            for task_class in range(10):
+                metrics.judged(judged(OUTSIDE, f"agent {agent}"), f"class {task_class}")
+        found = [attributes["stall.task.class"] for _, attributes, _ in meters.points()]
+
+        assert len([one for one in found if one != OTHER]) == 40
+        assert found.count(OTHER) == 6

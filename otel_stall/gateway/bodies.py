@@ -11,6 +11,7 @@ __all__ = ["ENCODINGS", "TooLargeError", "inflated"]
 
 ENCODINGS: Final = ("", "identity", "gzip")
 """Content encodings that are taken."""
+_PIECE: Final = 4_096
 _GZIP: Final = 31  # zlib's word for a gzip header with the largest window
 
 
@@ -30,20 +31,25 @@ def inflated(body: bytes, encoding: str, limit: int) -> bytes:
 
 
 def _gunzipped(body: bytes, limit: int) -> bytes:
-    parts, room, rest = [], limit, body
-    while rest:  # a gzip stream may have several members
-        member = zlib.decompressobj(_GZIP)
-        try:
-            part = member.decompress(rest, room + 1)
-        except zlib.error:
-            raise DecodeError("the body is no gzip") from None
-        if len(part) > room:
-            raise TooLargeError
-        if not member.eof:
-            raise DecodeError("the gzip body is cut")
-        parts.append(part)
-        room -= len(part)
-        rest = member.unused_data
-    if not parts:
+    if not body:
         raise DecodeError("the gzip body is empty")
+    # In pieces: zlib copies all that it was given and did not take at the end of each member, and there may be many.
+    pieces = (body[at : at + _PIECE] for at in range(0, len(body), _PIECE))
+    parts, room, member = [], limit, zlib.decompressobj(_GZIP)
+    for piece in pieces:
+        rest = piece
+        while rest:
+            if member.eof:
+                member = zlib.decompressobj(_GZIP)
+            try:
+                part = member.decompress(rest, room + 1)
+            except zlib.error:
+                raise DecodeError("the body is no gzip") from None
+            if len(part) > room:
+                raise TooLargeError
+            parts.append(part)
+            room -= len(part)
+            rest = member.unused_data
+    if not member.eof:
+        raise DecodeError("the gzip body is cut")
     return b"".join(parts)

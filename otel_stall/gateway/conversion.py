@@ -16,7 +16,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
-from otel_stall.errors import DecodeError
+from otel_stall.errors import UNREADABLE, DecodeError
 from otel_stall.gateway.answers import Encoding, Request
 from otel_stall.otlp import Signal
 
@@ -38,7 +38,8 @@ def as_protobuf(request: Request) -> Request:
             raise TypeError
         _rewrite_ids(value)
         json_format.ParseDict(value, message, ignore_unknown_fields=True, max_recursion_depth=_DEPTH)
-    except (ValueError, json_format.ParseError, RecursionError, TypeError, AttributeError):
+    # A SystemError is what protobuf's C library makes of a name with a lone surrogate.
+    except (*UNREADABLE, json_format.ParseError, SystemError):
         raise DecodeError(f"the body is no OTLP/JSON request of {request.signal.value}") from None
     return Request(request.signal, message.SerializeToString())
 

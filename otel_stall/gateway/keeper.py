@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from typing import Self
+from typing import Final, Self
 
 from otel_stall.gateway.annotator import SavedRemark, SpanKey
 from otel_stall.gateway.state import StateFile, Unsaved, unsaved
@@ -15,6 +15,9 @@ __all__ = ["Changed", "StateKeeper"]
 
 _LOG = logging.getLogger("otel_stall")
 
+_MOST: Final = 10_000
+"""Changes that wait to be saved from which on it is looked whether all of them have to be."""
+
 Changed = tuple[Changes | None, Mapping[SpanKey, SavedRemark | None]]
 
 
@@ -22,7 +25,7 @@ class StateKeeper:
     """Saves changes as often as asked and at least every `seconds`; `collect` gives what changed since it was called.
 
     A save that fails is counted in `failures`, logged once until one succeeds again, and holds nobody up:
-    what it was to write is written with the next.
+    what it was to write is written with the next. What waits is no more than what is kept and what the file holds.
     """
 
     def __init__(self, file: StateFile, collect: Callable[[], Changed], *, seconds: float) -> None:
@@ -34,6 +37,7 @@ class StateKeeper:
         self._asked = self._done = 0
         self._stopping = self._failing = False
         self._unsaved = Unsaved({}, {})
+        self._most = _MOST
         self._thread = threading.Thread(target=self._run, name="otel-stall state", daemon=True)
 
     def start(self) -> Self:
@@ -79,9 +83,18 @@ class StateKeeper:
             if self._unsaved:
                 self._file.save(self._unsaved)
                 self._unsaved = Unsaved({}, {})
-            self._failing = False
+            self._failing, self._most = False, _MOST
         except Exception as error:
             self.failures += 1
+            self._shorten()
             if not self._failing:
                 _LOG.error("the state cannot be saved (%s); spans go on, and it is tried again", type(error).__name__)
             self._failing = True
+
+    def _shorten(self) -> None:
+        if self._waiting() > self._most:
+            self._unsaved = self._file.needed(self._unsaved)
+            self._most = max(2 * self._waiting(), _MOST)
+
+    def _waiting(self) -> int:
+        return len(self._unsaved.entries) + len(self._unsaved.lanes)

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from otel_stall.conversations import Lane
 from otel_stall.emission import Event, Severity
-from otel_stall.errors import SnapshotError
+from otel_stall.errors import UNREADABLE, SnapshotError
 from otel_stall.gateway.annotator import SavedRemark, SpanKey
 from otel_stall.gateway.events import Remark
 from otel_stall.journal import Entry, LaneChange, LaneKey
@@ -38,8 +38,11 @@ CREATE TABLE IF NOT EXISTS entries (
 CREATE TABLE IF NOT EXISTS told (number INTEGER PRIMARY KEY, lane TEXT NOT NULL, entry TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS told_to ON told (lane);
 """
+_OURS: Final = ("entries", "told")
 _PUT: Final = """INSERT INTO entries (kind, key, value) VALUES (?, ?, ?)
     ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value"""
+_ENTRY: Final = "SELECT 1 FROM entries WHERE kind = ? AND key = ?"
+_TOLD: Final = "SELECT 1 FROM told WHERE lane = ? LIMIT 1"
 _REMOVE: Final = "DELETE FROM entries WHERE kind = ? AND key = ?"
 _BUSY_SECONDS: Final = 5.0
 _LANE, _TRACE, _REMARK = "lane", "trace", "remark"
@@ -83,6 +86,8 @@ class StateFile:
 
     def __init__(self, path: Path) -> None:
         self._base = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None)
+        # Text that is none is damage to be found where it is read, not a database that cannot be used.
+        self._base.text_factory = lambda text: text.decode("utf-8", "replace")
 
     def load(self) -> Saved:
         """Return what was saved last, all empty in a new file; raises SnapshotError where it cannot be read.
@@ -96,7 +101,7 @@ class StateFile:
                 _take(saved, kind, key, value)
             for key, text in self._base.execute("SELECT lane, entry FROM told ORDER BY number"):
                 saved.lanes.setdefault(_lane_key(key), (Lane(), []))[1].append(Entry.load(text))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except UNREADABLE as error:
             reason = str(error) if isinstance(error, SnapshotError) else type(error).__name__
             raise SnapshotError(reason) from None
         except sqlite3.OperationalError:
@@ -106,6 +111,9 @@ class StateFile:
         return saved
 
     def _prepare(self) -> None:
+        tables = {name for (name,) in self._base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if tables and tables.isdisjoint(_OURS):
+            raise sqlite3.OperationalError("it is a database of another program")
         (version,) = self._base.execute("PRAGMA user_version").fetchone()
         if version > STATE_VERSION:
             raise SnapshotError(f"it is of version {version}, this release reads {STATE_VERSION}")
@@ -127,6 +135,26 @@ class StateFile:
             self._base.executemany(_PUT, [(*key, value) for key, value in entries.items() if value is not None])
             self._base.executemany("DELETE FROM told WHERE lane = ?", [(key,) for key in anew])
             self._base.executemany("INSERT INTO told (lane, entry) VALUES (?, ?)", told)
+
+    def needed(self, what: Unsaved) -> Unsaved:
+        """Return changes that could not be saved without those that say of what the file never held that it is gone.
+
+        What the file holds is looked up; where it cannot even be read, it is taken to hold nothing.
+        """
+        gone = [key for key, value in what.entries.items() if value is None]
+        lanes = [key for key, change in what.lanes.items() if change.anew and change.state is None]
+        try:
+            needless = {key for key in gone if not self._holds(_ENTRY, key)}
+            away = {key for key in lanes if not self._holds(_ENTRY, (_LANE, key)) and not self._holds(_TOLD, (key,))}
+        except sqlite3.Error:
+            needless, away = set(gone), set(lanes)
+        return Unsaved(
+            {key: value for key, value in what.entries.items() if key not in needless},
+            {key: change for key, change in what.lanes.items() if key not in away},
+        )
+
+    def _holds(self, query: str, key: tuple[str, ...]) -> bool:
+        return self._base.execute(query, key).fetchone() is not None
 
     def _transaction(self) -> sqlite3.Connection:
         self._base.execute("BEGIN IMMEDIATE")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from typing import Final, Protocol
 from otel_stall.attachment import attached
 from otel_stall.config import PressureConfig, StallConfig
 from otel_stall.emission import Event
-from otel_stall.errors import SnapshotError
+from otel_stall.errors import UNREADABLE, SnapshotError
 from otel_stall.forks import renew_in_children
 from otel_stall.pressure.abandonment import Abandonment, abandonment_of
 from otel_stall.pressure.rungs import Memory, acted, next_move
@@ -27,6 +28,7 @@ __all__ = ["NONE", "Ladder", "Pressure", "Source"]
 _LOG = logging.getLogger("otel_stall")
 
 _LANES: Final = 10_000
+_QUIET_SECONDS: Final = 60.0
 
 
 class Source(Protocol):
@@ -100,7 +102,8 @@ class Ladder:
     `acts` are the levels that may act, those of the settings (`pressure.acts`, none by default) where not given;
     ConfigError where one is unknown. `source` is the processor that is attached where not given. `on_abandon` is
     called with the record when a run is given up, on the thread that gives it up, to save what the agent made;
-    what it raises is logged. `forgotten` counts the lanes, beyond 10,000, of which it is no longer known what was done.
+    what it raises is logged. `forgotten` counts the lanes, beyond 10,000, of which it is no longer known what was done,
+    `errors` the turns at which something of the host's or ours raised, logged once a minute.
     """
 
     def __init__(
@@ -110,11 +113,15 @@ class Ladder:
         texts: Texts = ENGLISH,
         source: Source | None = None,
         on_abandon: Callable[[Abandonment], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.texts = texts
         self._acts = _levels(acts) if acts is not None else None
         self.source = source
         self.forgotten = 0
+        self.errors = 0
+        self._clock = clock
+        self._quiet_until = float("-inf")
         self._on_abandon = on_abandon
         self._memories: OrderedDict[tuple[str, str], Memory] = OrderedDict()
         self._lock = threading.Lock()
@@ -141,8 +148,14 @@ class Ladder:
             counter = self.texts.counter_line(status) if move.counter else None
             return Pressure(status, counter, move.level, self.texts)
         except Exception as error:
-            _LOG.warning("the pressure is not known: %s", type(error).__name__)
+            self._failed(error)
             return NONE
+
+    def _failed(self, error: Exception) -> None:
+        self.errors += 1
+        if (now := self._clock()) >= self._quiet_until:
+            self._quiet_until = now + _QUIET_SECONDS
+            _LOG.warning("the pressure is not known: %s (%d so far)", type(error).__name__, self.errors)
 
     def did(self, pressure: Pressure, *, answered: bool = False) -> None:
         """Take note that the rung of this pressure acted: it will not again, as `look` says.
@@ -196,7 +209,7 @@ class Ladder:
         try:
             read = json.loads(snapshot)
             memories = OrderedDict(((str(c), str(lane)), _memory(*rest)) for c, lane, *rest in read["lanes"])
-        except (ValueError, KeyError, TypeError) as error:
+        except UNREADABLE as error:
             raise SnapshotError(f"the snapshot cannot be read: {type(error).__name__}") from None
         with self._lock:
             self._memories = memories

@@ -228,6 +228,10 @@ def _message(data: bytes, index: int, source: str, problems: Problems) -> Iterat
         import zstandard
 
         try:
+            # The library makes room for as much as the frame says it holds, whatever that is.
+            if zstandard.frame_content_size(data) > MAX_RECORD:
+                problems.add(source, None, f"message {index} of more than {MAX_RECORD >> 20} MiB is left out")
+                return
             data = zstandard.ZstdDecompressor().decompress(data, max_output_size=MAX_RECORD)
         except zstandard.ZstdError as error:
             problems.add(source, None, f"message {index}: damaged Zstandard data: {error}")

@@ -159,13 +159,12 @@ class _Zstandard:
         self._error = zstandard.ZstdError
         self._frame = self._decompressor.decompressobj()
         self._input = b""
-        self._output = b""
+        # A piece may become 256 MiB: what is left of it is not copied at each read.
+        self._output = io.BytesIO()
 
     def read(self, size: int = -1, /) -> bytes:
-        while not self._output and self._fill():
+        while not (chunk := self._output.read(size)) and size and self._fill():
             pass
-        chunk = self._output[:size] if size >= 0 else self._output
-        self._output = self._output[len(chunk) :]
         return chunk
 
     def _fill(self) -> bool:
@@ -178,7 +177,7 @@ class _Zstandard:
         if self._frame.eof:
             self._frame = self._decompressor.decompressobj()
         try:
-            self._output = self._frame.decompress(piece)
+            self._output = io.BytesIO(self._frame.decompress(piece))
         except self._error as error:
             raise OSError(f"damaged Zstandard data: {error}") from None
         self._input = self._frame.unused_data if self._frame.eof else b""
