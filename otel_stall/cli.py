@@ -31,6 +31,7 @@ NOTHING_READ = 1
 WRONG_USAGE = 2
 """Exit status for a wrong option or setting."""
 _INTERRUPTED = 130
+_INTERNAL = 70
 FORMATS = ("otlp", "jaeger", "tempo", "phoenix", "cloudwatch", "trail", "sdk")
 """Names of the formats that can be read; the same as in `readers`, which is imported only when a command runs."""
 STDIN = "-"
@@ -153,7 +154,7 @@ def _otlp(run: _Run) -> None:
     from otel_stall.readers import Problems, records
     from otel_stall.report.otlp import Verdicts, lines
 
-    verdicts = Verdicts(run.config.fingerprint_key)
+    verdicts = Verdicts(run.config.fingerprint_key.get_secret_value())
     analyze(_views(run), run.config, each=verdicts.take)
     if STDIN in run.paths:
         run.stdin.seek(0)
@@ -418,4 +419,15 @@ def _status(arguments: Sequence[str] | None) -> int:
         return WRONG_USAGE
     except (click.Abort, KeyboardInterrupt):
         return _INTERRUPTED
+    except Exception as error:
+        _tell_internal(error)
+        return _INTERNAL
     return ended if isinstance(ended, int) else 0
+
+
+def _tell_internal(error: Exception) -> None:
+    """Say where an error of ours happened, without its message: that may hold what was being read."""
+    import traceback
+
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    click.echo(f"{frames}otel-stall: an internal error, {type(error).__name__}, at the last of these places", err=True)

@@ -12,7 +12,7 @@ After start-up nothing is raised into the host: hooks catch, count and log. `Aba
 opted into.
 """
 
-__all__ = ["ConfigError", "ConfigFileError", "DecodeError", "NoAnswerError", "SnapshotError", "StallError"]
+__all__ = ["ConfigError", "ConfigFileError", "DecodeError", "NoAnswerError", "SnapshotError", "StallError", "place_of"]
 
 
 class StallError(Exception):
@@ -42,3 +42,11 @@ class NoAnswerError(StallError):
 
 class SnapshotError(StallError, ValueError):
     """A saved state is damaged or was written by a newer version."""
+
+
+def place_of(error: BaseException) -> str:
+    """Return file and line where an error was raised: its message may hold what was being read."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else "unknown place"

@@ -82,6 +82,8 @@ class StateFile:
     """A state file; used by one thread at a time."""
 
     def __init__(self, path: Path) -> None:
+        with suppress(OSError):  # SQLite says better why a file cannot be made
+            os.close(os.open(path, os.O_RDONLY | os.O_CREAT, 0o600))
         self._base = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None)
 
     def load(self) -> Saved:
