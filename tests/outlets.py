@@ -179,7 +179,7 @@ def gateway(parts: Sequence[Json], folder: Path, config: StallConfig = EAGER) ->
         with logged() as lines:
             more = {"copies": True, "events": True, "settle_seconds": SETTLE, "state": {"file": state}}
             with assembled_gateway(kept, config, mode=mode, **more) as assembled:
-                answers = [assembled.gateway.handle(_request(part)) for part in parts]
+                answers = [assembled.gateway.handle(request(part)) for part in parts]
                 statuses = assembled.judge.status(limit=100) or ()
                 advice = _advice(assembled, sorted({one.conversation for one in statuses}))
         found |= {
@@ -191,7 +191,8 @@ def gateway(parts: Sequence[Json], folder: Path, config: StallConfig = EAGER) ->
     return found
 
 
-def _request(part: Json) -> Request:
+def request(part: Json) -> Request:
+    """Return a request of one item as a client of the gateway sends it."""
     signal = Signal.TRACES if "resourceSpans" in part else Signal.LOGS
     return Request(signal, json.dumps(part).encode(), Encoding.JSON)
 
