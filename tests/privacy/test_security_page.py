@@ -14,6 +14,7 @@ import pytest
 from downstreams import Kept, assembled_gateway
 from pages import assert_holds
 from planted import HOSTS, planted
+from pydantic import BaseModel
 
 from otel_stall.baseline import Baseline
 from otel_stall.cli import main
@@ -27,7 +28,7 @@ PAGE = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
 
 def test_the_bounds_are_those_of_the_settings() -> None:
     """Each limit with its default and its meaning, as the settings have them."""
-    models = {"bounds": BoundsConfig, "gateway.limits": LimitsConfig}
+    models: dict[str, type[BaseModel]] = {"bounds": BoundsConfig, "gateway.limits": LimitsConfig}
     rows = [
         f"| `{section}.{name}` | {field.default:,} | {' '.join((field.description or '').split())} |"
         for section, model in models.items()
