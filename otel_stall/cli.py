@@ -31,6 +31,7 @@ NOTHING_READ = 1
 WRONG_USAGE = 2
 """Exit status for a wrong option or setting."""
 _INTERRUPTED = 130
+_INTERNAL = 70
 FORMATS = ("otlp", "jaeger", "tempo", "phoenix", "cloudwatch", "trail", "sdk")
 """Names of the formats that can be read; the same as in `readers`, which is imported only when a command runs."""
 
@@ -409,4 +410,15 @@ def _status(arguments: Sequence[str] | None) -> int:
         _discard_output()
         click.echo(f"otel-stall: {error.strerror or type(error).__name__}", err=True)
         return WRONG_USAGE
+    except Exception as error:
+        _tell_internal(error)
+        return _INTERNAL
     return ended if isinstance(ended, int) else 0
+
+
+def _tell_internal(error: Exception) -> None:
+    """Say where an error of ours happened, without its message: that may hold what was being read."""
+    import traceback
+
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    click.echo(f"{frames}otel-stall: an internal error, {type(error).__name__}, at the last of these places", err=True)

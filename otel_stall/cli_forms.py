@@ -68,7 +68,7 @@ def _text(run: Run) -> None:
     if run.conversation is None:
         written = text.render(found, run.problems, screen, credit=run.credits(), whole=run.whole)
     else:
-        key = run.config.fingerprint_key
+        key = run.config.fingerprint_key.get_secret_value()
         written = conversation.render(found, run.problems, screen, steps=run.steps, key=key, credit=run.credits())
     run.out.write(written)
 
@@ -77,7 +77,15 @@ def _json(run: Run) -> None:
     from otel_stall.report.json import render
 
     found = run.analysis(details=run.steps)
-    run.out.write(render(found, run.problems, steps=run.steps, credit=run.credits(), key=run.config.fingerprint_key))
+    run.out.write(
+        render(
+            found,
+            run.problems,
+            steps=run.steps,
+            credit=run.credits(),
+            key=run.config.fingerprint_key.get_secret_value(),
+        )
+    )
 
 
 def _html(run: Run) -> None:
@@ -91,7 +99,7 @@ def _otlp(run: Run) -> None:
     from otel_stall.readers import Problems, records
     from otel_stall.report.otlp import Verdicts, lines
 
-    verdicts = Verdicts(run.config.fingerprint_key)
+    verdicts = Verdicts(run.config.fingerprint_key.get_secret_value())
     with watched(run) as watch:
         analyze(views(run, watch), run.config, each=verdicts.take, watch=watch)
     if STDIN in run.paths:

@@ -22,6 +22,7 @@ __all__ = [
     "SelectionError",
     "SnapshotError",
     "StallError",
+    "place_of",
 ]
 
 
@@ -60,3 +61,11 @@ class SelectionError(StallError):
 
 class SnapshotError(StallError, ValueError):
     """A saved state is damaged or was written by a newer version."""
+
+
+def place_of(error: BaseException) -> str:
+    """Return file and line where an error was raised: its message may hold what was being read."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else "unknown place"

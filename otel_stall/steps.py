@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from otel_stall import commands, effects, outcomes
 from otel_stall.calls import (
+    NO_HINTS,
     Capture,
     CompactionMark,
     Content,
+    Hints,
     HostHint,
     ModelCall,
     Reading,
@@ -137,7 +140,7 @@ def step(call: ToolCall, rulings: Rulings = NO_RULINGS) -> Step:
         words=trigrams(words(text)) if kind.retrieval else frozenset(),
         pending=call.pending,
         call_id=call.call_id[:_MAX_NAME],
-        hints=call.hints,
+        hints=_kept(call.hints),
         denied=call.denied,
     )
 
@@ -167,6 +170,25 @@ def _signature(call: ToolCall, kind: Nature, text: str) -> int | None:
     others = {key: value for key, value in arguments.items() if value != line} if isinstance(arguments, Mapping) else {}
     whole = digest(line) if len(line) > commands.MAX_COMMAND else kind.shell.document
     return combine(call.tool, kind.shell.normal, whole, canonical(others))
+
+
+def _kept(hints: Hints) -> Hints:
+    """Return hints as they may be kept: of all but the milestone's name only whether they are equal matters."""
+    if hints is NO_HINTS:
+        return hints
+    return replace(
+        hints,
+        state_before=_compared(hints.state_before),
+        state_after=_compared(hints.state_after),
+        content_digest=_compared(hints.content_digest),
+        resource=_compared(hints.resource),
+        wait_on=_compared(hints.wait_on),
+        effect="",
+    )
+
+
+def _compared(said: str) -> str:
+    return f"{digest(said):016x}" if said else ""
 
 
 def _exit_code(call: ToolCall, text: str) -> int | None:

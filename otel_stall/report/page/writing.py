@@ -51,7 +51,7 @@ def write(
     )
     out.write(_data("report", _document(analysis, problems, config, link)))
     for number, lane in enumerate(analysis.conversations):
-        out.write(_packed(number, record(lane, config.fingerprint_key)))
+        out.write(_packed(number, record(lane, config.fingerprint_key.get_secret_value())))
     out.write(f"<script>{assets.library}</script>\n<script>{assets.program}</script>\n</body>\n</html>\n")
 
 

@@ -19,6 +19,7 @@ import pytest
 from analysed import PLAIN
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import SecretStr
 
 from otel_stall.analysis import Analysis, ConversationAnalysis, Cut, StepDetail, summarize
 from otel_stall.calls import Capture
@@ -32,6 +33,7 @@ from otel_stall.report.page import TraceLink, write
 from otel_stall.verdicts import EndReason, Evidence, Gain, Kind, Level, Milestone, Stall
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
+KEY = SecretStr("a key of some length")
 STALL = Stall(
     1, Kind.NO_GRADIENT, 2, 3, 4, ((Level.NOTICE, 3),), ("3 steps without gain",), ended=EndReason.GAIN, tokens=90
 )
@@ -130,8 +132,8 @@ class TestData:
 
     def test_fingerprints_are_keyed(self) -> None:
         """With a key set, the page holds the tokens that spans carry, and no digest as it is."""
-        text = page(STALLED, config=StallConfig(fingerprint_key="k"))
-        assert record(text)["columns"]["call"]["names"][0] == fingerprint(1, "k")
+        text = page(STALLED, config=StallConfig(fingerprint_key=KEY))
+        assert record(text)["columns"]["call"]["names"][0] == fingerprint(1, KEY.get_secret_value())
         assert record(page(STALLED))["columns"]["call"]["names"][0] == fingerprint(1)
 
     def test_nothing_of_unknown_content_has_a_fingerprint(self) -> None:
