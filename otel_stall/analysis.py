@@ -8,7 +8,7 @@ spans alone: files, shards and their order make no difference.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from otel_stall import dialects
 from otel_stall.calls import Capture, ModelCall, Reading
@@ -20,6 +20,7 @@ from otel_stall.monitor import MAIN, Monitor, at_mark
 from otel_stall.observations import Effect, Step
 from otel_stall.runs import Run, RunCount, Said
 from otel_stall.spans import SpanView
+from otel_stall.values import replace
 from otel_stall.verdicts import Change, Declaration, Gain, Judged, Milestone, Stall
 
 __all__ = ["Analysis", "ConversationAnalysis", "Counters", "Observable", "StepDetail", "Summary", "analyze"]

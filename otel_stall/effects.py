@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from otel_stall.calls import ToolAnnotations, ToolCall
 from otel_stall.commands import Shell
 from otel_stall.observations import Effect
 from otel_stall.rulings import NO_RULINGS, Rulings
+from otel_stall.values import replace, unguarded
 from otel_stall.vocabulary import (
     ASIDE_WORDS,
     CHECK_TOOLS,
@@ -88,6 +89,7 @@ _EFFECTS = {effect.value: effect for effect in Effect}
 _POLLED = frozenset({"status", "poll", "output", "wait", "progress", "job", "await", "logs", "state"})
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class Nature:
     """What kind of act a call is: its effect, what it works on, and the shell command inside, if any."""

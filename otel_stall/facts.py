@@ -19,10 +19,12 @@ from otel_stall.ledger import (
     state_of,
 )
 from otel_stall.observations import CheckOutcome, Step
+from otel_stall.values import unguarded
 
 __all__ = ["NEVER", "CheckFacts", "Facts", "Recurrence", "facts_of"]
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class CheckFacts:
     """How a check's outcome compares with its earlier ones."""
@@ -47,6 +49,7 @@ class Recurrence(NamedTuple):
 NEVER = Recurrence()
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What is known of a step from what the lane saw before; epochs are None where nothing was known."""

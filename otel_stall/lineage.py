@@ -17,6 +17,7 @@ from otel_stall.bounded import trim
 from otel_stall.calls import CompactionMark, ModelCall, Reading, ToolCall
 from otel_stall.dialects.doubles import Ancestor
 from otel_stall.monitor import MAIN
+from otel_stall.values import unguarded
 from otel_stall.verdicts import Judged
 
 __all__ = ["Lineage", "Live", "Opening", "Renamed", "Running", "TraceState", "Whose"]
@@ -64,6 +65,7 @@ class Opening(NamedTuple):
     live: Live | None = None
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class Whose:
     """Conversation, lane and agent of a span; `provisional` where the trace id stands for a conversation.

@@ -6,13 +6,14 @@ stall; each stall says when they would have fired, or that they stayed silent.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from otel_stall.config import DetectionConfig
 from otel_stall.facts import Facts
 from otel_stall.ledger import pair_of
 from otel_stall.observations import Effect, Step
 from otel_stall.reasons import TABLE, Reason
+from otel_stall.values import replace, unguarded
 from otel_stall.verdicts import Gain, InputTiers
 
 __all__ = ["InputSide", "LoopRun", "extend_loop", "go_round", "observe_inputs"]
@@ -27,6 +28,7 @@ _NEITHER = frozenset(
 _HIDDEN_MUTATION = frozenset({Reason.ACKNOWLEDGEMENT, Reason.REMOVED, Reason.EMPTY_ANSWER})
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class LoopRun:
     """Consecutive steps whose call and outcome were known: how many, over which pairs, since which step.
@@ -82,6 +84,7 @@ def _blind(run: LoopRun, step: Step, number: int) -> LoopRun:
     return replace(run, blind=1, blind_call=step.signature, blind_since=number)
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class InputSide:
     """State of the input-side tiers: recent calls, and the step at which each tier last began to fire."""

@@ -9,7 +9,6 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from opentelemetry import baggage, trace
@@ -32,6 +31,7 @@ from otel_stall.monitor import Monitor, at_mark
 from otel_stall.silence import Silence
 from otel_stall.status import Status
 from otel_stall.summaries import Summary
+from otel_stall.values import replace
 from otel_stall.verdicts import Judged
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
 from xxhash import xxh3_64_intdigest
@@ -19,6 +19,7 @@ from xxhash import xxh3_64_intdigest
 from otel_stall.bounded import trim
 from otel_stall.calls import Capture, Content, ModelCall, Reading, ToolCall
 from otel_stall.dialects.tool_calls import called_tool
+from otel_stall.values import replace, unguarded
 
 __all__ = ["Ancestor", "Doubles", "carriers", "merge"]
 
@@ -55,6 +56,7 @@ class Ancestor(NamedTuple):
     tool: str | None = None
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class _Sight:
     """What is remembered of a recorded span: no content, only a digest of its arguments' scalars."""
