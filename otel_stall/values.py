@@ -28,8 +28,9 @@ def unguarded(cls: type[_T]) -> type[_T]:
             for each in fields(cls)  # type: ignore[arg-type]  # a dataclass, which no type can say
         ],
     )
-    plain.__init__.__qualname__ = f"{cls.__qualname__}.__init__"
-    cls.__init__ = plain.__init__  # type: ignore[misc, method-assign]  # same parameters
+    init: Any = plain.__dict__["__init__"]
+    init.__qualname__ = f"{cls.__qualname__}.__init__"
+    cls.__init__ = init  # type: ignore[method-assign]  # with the same parameters
     for guard in ("__setattr__", "__delattr__"):
         delattr(cls, guard)
     _COPIERS[cls] = _copier(cls)
