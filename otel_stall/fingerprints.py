@@ -50,7 +50,7 @@ _DESCRIPTIVE = frozenset(
 
 # Every pattern starts with a literal or a digit and every quantifier is bounded: linear, and most of a text
 # is skipped at the speed of a character search. A pattern with a literal runs only where it occurs.
-_UNIT = r"(?:ns|us|µs|ms|s|secs?|seconds?|mins?|minutes?|hrs?|hours?)\b"
+_UNIT = r"(?:[numµ]s|s(?:ec(?:ond)?s?)?|min(?:ute)?s?|h(?:ou)?rs?)\b"
 _KEYS = ("pid", "elapsed", "took", "duration", "attempt", "request", "req", "message", "msg", "timestamp", "ts")
 
 
@@ -74,17 +74,20 @@ _KEYED: tuple[tuple[str, tuple[_Pattern, ...]], ...] = tuple(
 )
 _UUID = re.compile(r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b")
 _MAY_BE_UUID = re.compile(r"-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-")
-# What follows a run of digits is never a digit, so that no quantifier over digits needs to give one back.
-_NUMBERS = re.compile(
+# No two of the alternatives fit the same number, so that the most frequent one is tried first; and what follows a
+# run of digits is never a digit, so that no quantifier over digits needs to give one back.
+_NUMBERS = (
     r"[0-9](?<![\w.][0-9])(?:"
-    r"(?<=[12])[0-9]{3}-[01][0-9]-[0-3][0-9][T ][0-2][0-9]:[0-5][0-9](?::[0-6][0-9](?:[.,][0-9]{1,9})?)?"
-    r"(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
+    rf"[0-9]{{0,8}}+(?:\.[0-9]{{1,9}}+)?+[\s\x1c-\x1f]?+{_UNIT}"
     r"|(?<!:[0-9])[0-9]?:[0-5][0-9](?::[0-6][0-9](?:[.,][0-9]{1,9})?)?(?![\w:])"
+    r"|(?<=[12])[0-9]{3}-[01][0-9]-[0-3][0-9][T ][0-2][0-9]:[0-5][0-9](?::[0-6][0-9](?:[.,][0-9]{1,9})?)?"
+    r"(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
     r"|(?<=0)x[0-9a-fA-F]{1,16}\b"
-    rf"|[0-9]{{0,8}}+(?:\.[0-9]{{1,9}}+)?+\s?+(?=[numshµ]){_UNIT}"
     r"|(?<=1)[5-9][0-9]{8}(?:[0-9]{3}|\.[0-9]{1,9})?\b"
     r")"
 )
+_NUMBERS_IN_ASCII = re.compile(_NUMBERS, re.ASCII)
+_NUMBERS_IN_ANY = re.compile(_NUMBERS)
 _QUOTED = re.compile(r"'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`")
 _NUMBER = re.compile(r"[0-9]+")
 _FOLDERS = re.compile(r"(?:[\w.@~+-]{0,80}/){1,40}(?=[\w.])")
@@ -163,7 +166,7 @@ def mask(text: str) -> str:
                     text = pattern.sub("#", text)
     if text.count("-") >= 4 and _MAY_BE_UUID.search(text):
         text = _UUID.sub("#", text)
-    return _NUMBERS.sub("#", text)
+    return (_NUMBERS_IN_ASCII if text.isascii() else _NUMBERS_IN_ANY).sub("#", text)
 
 
 def outcome_digest(text: str) -> int:
