@@ -8,7 +8,7 @@ spans alone: files, shards and their order make no difference.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from otel_stall import dialects
@@ -21,6 +21,7 @@ from otel_stall.monitor import MAIN, Monitor, at_mark
 from otel_stall.observations import Effect, Step
 from otel_stall.runs import Run, RunCount, Said
 from otel_stall.spans import SpanView
+from otel_stall.values import replace
 from otel_stall.verdicts import Change, Declaration, Gain, Judged, Milestone, Stall
 
 __all__ = [

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from otel_stall.observations import Effect
 from otel_stall.rulings import NO_RULING, NO_RULINGS, Ruling, Rulings
+from otel_stall.values import unguarded
 from otel_stall.vocabulary import (
     CHECK_SUBCOMMANDS,
     CHECK_WORDS,
@@ -63,6 +64,7 @@ class SimpleCommand:
             object.__setattr__(self, "head", self.words[0].rsplit("/", 1)[-1])
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class Shell:
     """What a whole command line does.

@@ -17,6 +17,7 @@ from otel_stall.bounded import trim
 from otel_stall.calls import CompactionMark, ModelCall, Reading, ToolCall
 from otel_stall.dialects.doubles import Ancestor
 from otel_stall.monitor import MAIN
+from otel_stall.values import unguarded
 from otel_stall.verdicts import Judged
 
 __all__ = ["Lineage", "Live", "Opening", "Renamed", "Running", "TraceState", "Whose"]
@@ -64,6 +65,7 @@ class Opening(NamedTuple):
     live: Live | None = None
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class Whose:
     """Conversation, lane and agent of a span; `provisional` where the trace id stands for a conversation.
@@ -209,7 +211,8 @@ class Lineage:
         node.name, node.scope = opening.name[:_ID_CHARS], opening.scope
         node.carried, node.hints, node.live = opening.carried[:_ID_CHARS], opening.hints, opening.live
         self._open[opening.trace_id, opening.span_id] = node
-        for _, oldest in trim(self._open, self._limit, self.dropped, "open_spans"):
+        gone = trim(self._open, self._limit, self.dropped, "open_spans") if len(self._open) > self._limit else ()
+        for _, oldest in gone:
             oldest.end_ns, oldest.live = oldest.start_ns, None
         node.inherited = node.carried or self._above(node)
         return node.inherited
@@ -253,7 +256,8 @@ class Lineage:
     def _close(self, key: _Key, node: _Node, end_ns: int) -> None:
         node.end_ns, node.live = end_ns, None
         self._ended[key] = node
-        trim(self._ended, self._ended_limit, self.dropped, "ended_spans")
+        if len(self._ended) > self._ended_limit:
+            trim(self._ended, self._ended_limit, self.dropped, "ended_spans")
 
     def renamed(self) -> list[Renamed]:
         """Return the provisional conversations whose id became known since the last time this was asked."""

@@ -42,7 +42,10 @@ class _Phrases:
 
     def search(self, text: str) -> re.Match[str] | None:
         low = text.lower()
-        return self._pattern.search(text) if any(word in low for word in self._words) else None
+        for word in self._words:
+            if word in low:
+                return self._pattern.search(text)
+        return None
 
 
 _EXIT_CODE = _Phrases(

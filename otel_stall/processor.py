@@ -9,7 +9,6 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from opentelemetry import baggage, trace
@@ -32,6 +31,7 @@ from otel_stall.monitor import Monitor, at_mark
 from otel_stall.silence import Silence
 from otel_stall.status import Status
 from otel_stall.summaries import Summary
+from otel_stall.values import replace
 from otel_stall.verdicts import Judged
 
 if TYPE_CHECKING:
@@ -314,7 +314,8 @@ class StallSpanProcessor(SpanProcessor):
 
     def _ending(self, span: Span) -> bool:
         self._handled[sdk.key_of(span)] = None
-        trim(self._handled, _HANDLED, self._judge.dropped, "ended_spans")
+        if len(self._handled) > _HANDLED:
+            trim(self._handled, _HANDLED, self._judge.dropped, "ended_spans")
         return self._end(span)
 
     def _end(self, span: ReadableSpan) -> bool:
@@ -378,6 +379,9 @@ class StallSpanProcessor(SpanProcessor):
         return {name: value for name, value in held.items() if name not in stamps or stamps[name] != value}
 
 
+_NOTHING_YET: Final = Summary()
+
+
 class _OpenSpan:
     """An open span of the SDK, held weakly, that is read again only when it has more attributes than before."""
 
@@ -386,12 +390,12 @@ class _OpenSpan:
     def __init__(self, span: Span, *, told: bool) -> None:
         self._span = weakref.ref(span)
         self._size = 0
-        self._summary = Summary() if told else None
+        self._summary = _NOTHING_YET if told else None
         self._written: dict[str, str | int | bool] = {}
 
     def changed(self) -> Reading | None:
         span = self._span()
-        if span is None or (size := len(sdk.attributes_of(span))) == self._size:
+        if span is None or (size := sdk.count_of(span)) == self._size:
             return None
         self._size = size
         return dialects.read(sdk.view_of(span))
@@ -405,11 +409,11 @@ class _OpenSpan:
             return
         for each in judged:
             self._summary = self._summary.after(each)
-        summary, before = self._summary.attributes(), len(sdk.attributes_of(span))
+        summary, before = self._summary.attributes(), sdk.count_of(span)
         if sdk.write(span, {name: value for name, value in summary.items() if self._written.get(name) != value}):
             self._written = summary
         # What we write ourselves is no reason to read the span again.
-        self._size += len(sdk.attributes_of(span)) - before
+        self._size += sdk.count_of(span) - before
 
 
 def _carried(context: Context | None) -> tuple[str, tuple[tuple[str, str], ...]]:

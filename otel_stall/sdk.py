@@ -26,6 +26,7 @@ __all__ = [
     "annotate",
     "attributes_of",
     "below_a_gap",
+    "count_of",
     "key_of",
     "processors_above",
     "processors_of",
@@ -57,6 +58,12 @@ def attributes_of(span: ReadableSpan) -> Mapping[str, object]:
     """
     inner = _inner(getattr(span, "_attributes", None))
     return inner if inner is not None else span.attributes or EMPTY
+
+
+def count_of(span: ReadableSpan) -> int:
+    """Return how many attributes the span has."""
+    held = getattr(getattr(span, "_attributes", None), "_dict", None)
+    return len(held) if isinstance(held, dict) else len(span.attributes or EMPTY)
 
 
 def view_of(span: ReadableSpan, attributes: Mapping[str, object] | None = None) -> SpanView:
@@ -129,9 +136,11 @@ def write(span: Span, attributes: Mapping[str, Value]) -> bool:
     """
     if not span.is_recording():
         return False
-    held, most = attributes_of(span), span._limits.max_span_attributes
-    if most is not None and len(held) + sum(key not in held for key in attributes) > most:
-        return False
+    most = span._limits.max_span_attributes
+    if most is not None and count_of(span) + len(attributes) > most:
+        held = attributes_of(span)
+        if len(held) + sum(key not in held for key in attributes) > most:
+            return False
     span.set_attributes(attributes)
     return True
 

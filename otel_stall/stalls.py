@@ -7,12 +7,13 @@ stall lasts as long as any trigger is open. Raising a threshold can therefore on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from otel_stall.config import DetectionConfig
 from otel_stall.evidence import evidence_of
 from otel_stall.reasons import TABLE
 from otel_stall.scenes import RECENT, Entry, Scene, Trigger
+from otel_stall.values import replace, unguarded
 from otel_stall.verdicts import Change, Changed, EndReason, Gain, Kind, Level, Stall
 
 __all__ = ["ClosedStall", "OpenStall", "close_stall", "decide"]
@@ -21,6 +22,7 @@ _MILD = frozenset({Trigger.AFTER_DONE, Trigger.BLIND})
 """Triggers that alone never go beyond a notice."""
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class OpenStall:
     """A stall that lasts, with the triggers that hold it open.

@@ -33,6 +33,7 @@ from otel_stall.fingerprints import (
 )
 from otel_stall.observations import (
     NO_LINES,
+    NO_WRITING,
     CheckOutcome,
     Compaction,
     Effect,
@@ -275,7 +276,7 @@ def _line(number: int) -> int:
 
 def _writing(call: ToolCall, kind: Nature) -> Writing:
     if not (kind.effect.mutates() or kind.effect is Effect.NOTE or (kind.shell and kind.shell.mutates)):
-        return Writing()
+        return NO_WRITING
     arguments = call.arguments.value
     old = argument(arguments, effects.OLD_KEYS)
     new = argument(arguments, effects.NEW_KEYS)
