@@ -42,7 +42,8 @@ class StepDetail:
     """One counted step as the report shows it; nothing of its contents but the names of tool and known command.
 
     `dry` are the steps without gain up to this one, `since_milestone` those since a verified milestone.
-    Fingerprints are the digests of a verdict, None where the content is unknown.
+    Fingerprints are the digests of a verdict, None where the content is unknown. `span_id` is the step's span, or
+    the one that its log record was written in, "" for none.
     """
 
     step: int
@@ -307,7 +308,7 @@ def _take(
     lane.meet(own, reading)
     judge = monitor.mark if reading.marks else monitor.observe
     for judged in judge(reading, own.conversation, name, own.agent):
-        lane.take(judged, reading.end_ns, details)
+        lane.take(judged, reading, details)
         yield judged
 
 
@@ -344,7 +345,7 @@ class _Lane:
             case ModelCall(input_tokens=given, output_tokens=made) if given is not None or made is not None:
                 self.tokens = (self.tokens or 0) + (given or 0) + (made or 0)
 
-    def take(self, judged: Judged, end_ns: int, details: bool) -> None:
+    def take(self, judged: Judged, reading: Reading, details: bool) -> None:
         verdict = judged.verdict
         self.runs[-1].take(judged)
         self.partial = self.partial or judged.partial
@@ -359,7 +360,7 @@ class _Lane:
             if changed.change is Change.CONTEXT_COMPACTED:
                 self.cuts.append(Cut(changed.step, changed.inferred))
         if verdict.counted and isinstance(judged.observation, Step):
-            self._count(judged.observation, judged, end_ns if details else None)
+            self._count(judged.observation, judged, reading if details else None)
 
     def _reach(self, milestone: Milestone) -> None:
         """Take in a milestone, and let the declared ones that it verifies say so."""
@@ -369,15 +370,15 @@ class _Lane:
             ]
         self.milestones.append(milestone)
 
-    def _count(self, step: Step, judged: Judged, detailed_at: int | None) -> None:
+    def _count(self, step: Step, judged: Judged, detailed: Reading | None) -> None:
         command = step.effect in (Effect.COMMAND, Effect.CHECK)
         self.steps += 1
         self.arguments += step.arguments is Capture.CAPTURED
         self.results += step.result is Capture.CAPTURED
         self.commands += command
         self.exit_codes += command and step.exit_code is not None
-        if detailed_at is not None:
-            self.details.append(_detail(step, judged, detailed_at))
+        if detailed is not None:
+            self.details.append(_detail(step, judged, detailed))
 
     def result(self, conversation: str, lane: str, said: Said) -> ConversationAnalysis:
         return ConversationAnalysis(
@@ -424,7 +425,7 @@ def _waited(one: Milestone, by: Milestone) -> bool:
     return declared and Declaration(one.step, one.name) in by.confirms
 
 
-def _detail(step: Step, judged: Judged, end_ns: int) -> StepDetail:
+def _detail(step: Step, judged: Judged, reading: Reading) -> StepDetail:
     verdict = judged.verdict
     return StepDetail(
         step=verdict.step,
@@ -443,8 +444,8 @@ def _detail(step: Step, judged: Judged, end_ns: int) -> StepDetail:
         outcome_fingerprint=verdict.outcome_fingerprint,
         command=step.command,
         trace_id=judged.trace_id,
-        span_id=judged.span_id,
-        end_ns=end_ns,
+        span_id=reading.parent_id if reading.log else judged.span_id,
+        end_ns=reading.end_ns,
     )
 
 

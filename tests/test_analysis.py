@@ -236,6 +236,12 @@ class TestCollecting:
         assert found.details == (detail, other)
         assert analyzed(spans).conversations[0].details == ()
 
+    def test_a_step_from_a_log_record_is_in_the_span_around_it(self) -> None:
+        """A log record has no span of its own: its step names the one that it was written in."""
+        record = dataclasses.replace(tool_span("c", 1), span_id="log:1", parent_id="00000000000000aa", log=True)
+        (found,) = analyzed([record], details=True).conversations
+        assert [detail.span_id for detail in found.details] == ["00000000000000aa"]
+
     def test_conversations_without_steps_are_listed(self) -> None:
         """A conversation of model turns alone has no steps and is there all the same."""
         chat = dataclasses.replace(

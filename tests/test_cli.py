@@ -201,7 +201,7 @@ class TestConversation:
         self, traces: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         """With --steps every step is listed, without contents, with the fingerprints that its span carries."""
-        monkeypatch.setenv("OTEL_STALL_FINGERPRINT_KEY", "a key of some length")
+        monkeypatch.setenv("OTEL_STALL_FINGERPRINT_KEY", "a key for this test alone")
         _, written, _ = run(capsys, "analyze", traces, "--format", "otlp")
         status, out, _ = run(capsys, "analyze", traces, "--conversation", "fine", "--steps")
         prints = [

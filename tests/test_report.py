@@ -14,6 +14,7 @@ import pytest
 from golden import compare
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from otel_stall.analysis import Analysis, ConversationAnalysis, Counters, StepDetail, summarize
 from otel_stall.calls import Capture
@@ -210,6 +211,15 @@ class TestText:
         assert "\x1b" not in plain
         assert coloured != plain
         assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+
+    @given(st.text(), st.text(alphabet="数据x\u0301\x1b\u202e ", max_size=90), st.integers(20, 160))
+    def test_every_line_fits(self, name: str, other: str, width: int) -> None:
+        """Whatever the names, no line of the report is wider than the terminal, and all of it is printable."""
+        named = replace(STALLED, conversation=name, lane=other, agent=name, service=other)
+        reached = replace(named, milestones=(Milestone(2, other, Evidence.OBSERVED, 2),))
+        for line in render(analysis(named, reached, HEALTHY), problems(), Screen(width)).splitlines():
+            assert cell_len(line) <= width
+            assert line.isprintable()
 
     def test_no_stall(self) -> None:
         """Without a stall the report is one sentence, the conversations and what could not be seen."""

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from otel_stall.analysis import StepDetail
-from otel_stall.emission import fingerprint
 from otel_stall.observations import Effect
 from otel_stall.reasons import TABLE
 from otel_stall.report.cells import Screen, left, right, wrapped
+from otel_stall.report.json import token
 from otel_stall.report.printable import printable
 
 __all__ = ["sentence", "step_lines"]
@@ -55,7 +55,7 @@ def step_lines(details: Sequence[StepDetail], screen: Screen, key: str = "") -> 
 
 def _cells(detail: StepDetail, key: str) -> tuple[str, ...]:
     prints = (detail.call_fingerprint, detail.outcome_fingerprint)
-    shown = ("-" if digest is None else fingerprint(digest, key) for digest in prints)
+    shown = (token(digest, key) or "-" for digest in prints)
     return str(detail.step), printable(detail.tool, _TOOL), detail.effect.value, _outcome(detail), *shown
 
 

@@ -121,7 +121,9 @@ def _rows(sheet: _Sheet, block: Sequence[_Cell]) -> Iterator[tuple[str, list[_In
     yield "step", _ruler(sheet, block)
     yield from _present("milestone", [_flag(sheet, cell) for cell in block], block)
     yield "gain", [_cut(cell) or _gain(cell) for cell in block]
-    for kind, bands in sheet.rows:
+    steps = [cell.step for cell in block if isinstance(cell, StepDetail)]
+    for kind, lying in sheet.rows:
+        bands = [band for band in lying if steps and band.first <= steps[-1] and band.last >= steps[0]]
         yield from _present(kind.value, [_level(bands, cell) for cell in block], block)
     yield from _present("dry", _dry(sheet, block), block)
 
