@@ -59,11 +59,11 @@ matrix: $(SDKS:%=.venv-matrix/%/.installed)
 		-W "ignore:SelectableGroups:DeprecationWarning" tests/test_sdk_versions.py; done
 
 # The oldest versions that pyproject.toml allows; the newest are those of `make test-pythons`.
-LOWEST := processor processor_faults scenarios exporter config journal metrics emission hosts readers report
+LOWEST := processor scenarios exporter config journal metrics emission hosts report
 
 test-lowest: .venv-lowest/.installed
 	.venv-lowest/bin/python -m pytest -q $(LOWEST:%=tests/test_%.py) tests/dialects/test_recorded.py \
-		tests/gateway/test_core.py tests/gateway/test_state.py
+		tests/gateway/test_core.py
 
 test-pythons: dist
 	@release/test-pythons.sh

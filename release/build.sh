@@ -10,9 +10,12 @@ export SOURCE_DATE_EPOCH
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 rm -rf dist
-"$python" -m build --no-isolation --outdir dist . >"$work/log" || { cat "$work/log" >&2; exit 1; }
-"$python" -m build --no-isolation --outdir "$work/again" . >/dev/null
-"$python" -m build --no-isolation --wheel --outdir "$work/straight" . >/dev/null
+built() { # FOLDER OPTION...
+	"$python" -m build --no-isolation --outdir "$@" . >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+}
+built dist
+built "$work/again"
+built "$work/straight" --wheel
 cmp dist/*.whl "$work"/straight/*.whl
 "$python" release/archives.py dist "$work/again"
 "$python" -m twine check --strict dist/*
