@@ -9,6 +9,9 @@
 # `make test-page` opens the report for a browser in a headless Chromium, `make picture` takes the README's pictures of it.
 # `make fuzz SECONDS=600` fuzzes every way in for so long each (TARGETS="readers dialect" some of them), and `make soak`
 # makes two million steps through a live processor and draws memory and times.
+# `make dist` builds and checks wheel and source archive, `make test-pythons` tests the wheel on every Python that is
+# here, `make test-lowest` the oldest dependencies, `make audit` and `make licences` look at what is installed, and
+# `make lock` refreshes locks/, from which .venv is installed for tests (.venv-release, .venv-lowest).
 # All make a virtual environment of their own in .venv first. Debian keeps venv in a package of its
 # own: where it is missing, it is installed with apt-get (through sudo, unless run as root).
 
@@ -19,8 +22,8 @@ AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 PARTS = OTEL_STALL_PARTS_BIN=$${OTEL_STALL_PARTS_BIN:-$$(collector-config/build-parts.sh)}
 
-.PHONY: demo test fuzz soak test-frameworks test-page test-pipeline test-vendors matrix parts pipeline-demo lint check \
-	picture clean
+.PHONY: demo test fuzz soak test-frameworks test-page test-pipeline test-vendors test-lowest test-pythons matrix parts \
+	pipeline-demo lint check picture lock dist audit licences clean
 
 demo: .venv/.installed
 	$(BIN)/otel-stall demo
@@ -70,9 +73,36 @@ matrix: $(SDKS:%=.venv-matrix/%/.installed)
 		.venv-matrix/$$sdk/bin/python -m pytest -q \
 		-W "ignore:SelectableGroups:DeprecationWarning" tests/test_sdk_versions.py; done
 
+# The oldest versions that pyproject.toml allows; the newest are those of `make test-pythons`.
+LOWEST := processor scenarios exporter config journal metrics emission hosts report
+
+test-lowest: .venv-lowest/.installed
+	.venv-lowest/bin/python -m pytest -q $(LOWEST:%=tests/test_%.py) tests/dialects/test_recorded.py \
+		tests/gateway/test_core.py
+
+test-pythons: dist
+	@release/test-pythons.sh
+
+dist: .venv-release/.installed
+	@release/build.sh
+
+# `make lock UPGRADE=1` takes the newest versions that fit; else what is pinned stays where it fits.
+lock: .venv/.dev
+	release/lock.sh $(if $(UPGRADE),--upgrade)
+
+audit: .venv-release/.installed
+	@.venv-release/bin/python release/audit.py locks/dev.txt locks/release.txt
+
+# Of what a user installs with the wheel and its extras: permissive licences, and MPL for what is used unchanged.
+LICENCES := Apache;MIT;BSD;PSF;Python Software Foundation;ISC;MPL-2.0;Mozilla Public License 2.0 (MPL 2.0)
+
+licences: .venv-release/.installed .venv-lowest/.installed
+	@.venv-release/bin/pip-licenses --python=.venv-lowest/bin/python --from=mixed --partial-match \
+		--allow-only="$(LICENCES)" --summary --format=plain
+
 lint: .venv/.dev
-	$(BIN)/ruff format --check otel_stall tests collector-config
-	$(BIN)/ruff check otel_stall tests collector-config
+	$(BIN)/ruff format --check otel_stall tests collector-config release
+	$(BIN)/ruff check otel_stall tests collector-config release
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -83,7 +113,7 @@ picture: .venv/.page
 	$(BIN)/python tests/page/picture.py demo-output/spans-report.html docs
 
 clean:
-	rm -rf .venv .venv-frameworks .venv-vendors .venv-matrix demo-output
+	rm -rf .venv .venv-frameworks .venv-vendors .venv-matrix .venv-release .venv-lowest dist demo-output
 
 .venv/bin/pip:
 	@test -n "$(PYTHON)" || { echo "otel-stall needs Python 3.11 or newer" >&2; exit 1; }
@@ -100,8 +130,21 @@ clean:
 	$(BIN)/python -m pip install --quiet --editable '.[gateway]'
 	@touch $@
 
-.venv/.dev: .venv/.installed
-	$(BIN)/python -m pip install --quiet --group dev
+.venv/.dev: pyproject.toml locks/dev.txt .venv/bin/pip
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement locks/dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m pip check
+	@touch $@ .venv/.installed .venv/.gateway
+
+.venv-release/.installed: locks/release.txt .venv/.dev
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-release
+	$(BIN)/uv pip sync --quiet --python .venv-release --require-hashes locks/release.txt
+	@touch $@
+
+.venv-lowest/.installed: pyproject.toml locks/lowest.txt .venv/.dev
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-lowest
+	$(BIN)/uv pip sync --quiet --python .venv-lowest --require-hashes locks/lowest.txt
+	$(BIN)/uv pip install --quiet --python .venv-lowest --no-deps --no-build-isolation --editable .
 	@touch $@
 
 # Debian has Chromium as a package; Ubuntu has not, there it is the one that playwright brings.
