@@ -17,6 +17,8 @@ _WORDS: Final = (  # noqa: SIM905 # words, to be read
 ).split()
 _TURN: Final = 40
 """Tool calls under one span of the agent, which is one trace."""
+_POOL: Final = 100_000
+"""Different lines that results are cut from."""
 _PLAIN: Final = 5
 """Tool calls to one plain span of a library below them."""
 _LEAKED: Final = 0.002
@@ -51,6 +53,7 @@ class Host:
         self._tracer = tracer
         self._draw = random.Random(seed)
         self._names = names
+        self._pool = [f"{number}: {' '.join(self._draw.choices(_WORDS, k=4))}" for number in range(_POOL)]
         self._agents = [self._new(left=1 << 60) for _ in range(endless)]
         self._agents += [self._new() for _ in range(busy - endless)]
 
@@ -139,5 +142,5 @@ class Host:
         return "search_web", json.dumps({"query": " ".join(draw.choices(_WORDS, k=4))}), self._lines(3)
 
     def _lines(self, number: int) -> str:
-        draw = self._draw
-        return "\n".join(f"{draw.randrange(10**6)}: {' '.join(draw.choices(_WORDS, k=5))}" for _ in range(number))
+        begin = self._draw.randrange(_POOL - number)
+        return "\n".join(self._pool[begin : begin + number])

@@ -25,7 +25,8 @@ _FIELD = 0x0A  # tag of field 1, length-delimited: the resources of a request
 _ZSTANDARD = b"\x28\xb5\x2f\xfd"
 _BLANK = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
-_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
+# One that does not end goes to the end of the line: looked for again from each quote in it, it would take for ever.
+_STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _OPENING = re.compile(rb"^[{\[]", re.MULTILINE)
 

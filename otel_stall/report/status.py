@@ -13,7 +13,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import Request, urlopen
 
-from otel_stall.errors import NoAnswerError
+from otel_stall.errors import UNREADABLE, NoAnswerError
 from otel_stall.report.numbers import counted
 from otel_stall.report.printable import printable
 
@@ -21,6 +21,7 @@ __all__ = ["Answer", "asked"]
 
 _SECONDS: Final = 5.0
 _WIDTH: Final = 36
+_MOST_BYTES: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +35,17 @@ class Answer:
         return json.dumps(self.document, indent=2) + "\n"
 
     def text(self) -> str:
-        """Return a line for each lane, and below one that stalls the evidence and what to do."""
-        lanes = self.document.get("conversations") or []
-        lines = [line for lane in lanes for line in _lane(lane)]
-        if more := self.document.get("more"):
-            lines.append(f"and {more} more")
+        """Return a line for each lane, and below one that stalls the evidence and what to do.
+
+        Raises NoAnswerError where the document is none of a gateway's.
+        """
+        try:
+            lanes = self.document.get("conversations") or []
+            lines = [line for lane in lanes for line in _lane(lane)]
+            if more := self.document.get("more"):
+                lines.append(f"and {int(more)} more")
+        except UNREADABLE:
+            raise NoAnswerError("what answered is no gateway, or one of another release") from None
         return "\n".join(lines or ["no conversation"]) + "\n"
 
 
@@ -54,13 +61,22 @@ def asked(admin: str, conversation: str | None, *, stalled: bool = False, token_
     try:
         headers = _authorization(token_file)
         with urlopen(Request(f"{admin.rstrip('/')}/conversations{path}", headers=headers), timeout=_SECONDS) as answer:
-            return Answer(json.load(answer))
+            return Answer(_document(answer.read(_MOST_BYTES + 1)))
     except HTTPError as error:
         with error:
             raise NoAnswerError(_refusal(error)) from None
-    except (URLError, OSError, HTTPException, ValueError) as error:
+    except (URLError, OSError, HTTPException, ValueError, RecursionError) as error:
         reason = getattr(error, "reason", None) or type(error).__name__
         raise NoAnswerError(f"{admin} does not answer: {reason}") from None
+
+
+def _document(body: bytes) -> Mapping[str, Any]:
+    if len(body) > _MOST_BYTES:
+        raise ValueError
+    document = json.loads(body)
+    if not isinstance(document, dict):
+        raise ValueError
+    return document
 
 
 def _authorization(token_file: Path | None) -> dict[str, str]:
@@ -78,11 +94,12 @@ def _refusal(error: HTTPError) -> str:
 def _lane(lane: Mapping[str, Any]) -> Iterator[str]:
     counters, stall = lane["counters"], lane["stall"]
     name = printable(f"{lane['id']} {lane['lane']}" if lane["lane"] != "main" else str(lane["id"]), _WIDTH)
-    since = f"{counters['steps_since_gain']} since a gain, {counters['steps_since_milestone']} since a milestone"
-    state = f"{stall['kind']} at {stall['level']}" if stall is not None else "going on"
-    yield f"{name:{_WIDTH}}  {state:24}  {counted(lane['steps'], 'step')}, {since}"
+    gain, milestone = int(counters["steps_since_gain"]), int(counters["steps_since_milestone"])
+    since = f"{gain} since a gain, {milestone} since a milestone"
+    state = printable(f"{stall['kind']} at {stall['level']}") if stall is not None else "going on"
+    yield f"{name:{_WIDTH}}  {state:24}  {counted(int(lane['steps']), 'step')}, {since}"
     if stall is None:
         return
-    yield f"    since step {stall['first_step']}, noticed at step {stall['detected_step']}"
-    yield from (f"    {printable(entry)}" for entry in stall["evidence"])
+    yield f"    since step {int(stall['first_step'])}, noticed at step {int(stall['detected_step'])}"
+    yield from (f"    {printable(str(entry))}" for entry in stall["evidence"])
     yield f"    {printable(str(stall['advice']))}"
