@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from otel_stall import dialects
 from otel_stall.calls import Capture, ModelCall, Reading
@@ -23,7 +24,19 @@ from otel_stall.spans import SpanView
 from otel_stall.values import replace
 from otel_stall.verdicts import Change, Declaration, Gain, Judged, Milestone, Stall
 
-__all__ = ["Analysis", "ConversationAnalysis", "Counters", "Observable", "StepDetail", "Summary", "analyze"]
+__all__ = [
+    "Analysis",
+    "ConversationAnalysis",
+    "Counters",
+    "Observable",
+    "Part",
+    "StepDetail",
+    "Summary",
+    "analyze",
+    "joined",
+    "judge_part",
+    "readings",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +171,34 @@ def analyze(
     fold of one conversation. Never raises on content.
     """
     config = config or StallConfig()
-    spans, conversations = _conversations(views)
+    return joined([judge_part(readings(views), config, details=details, each=each, monitor=monitor)], config)
+
+
+class Part(NamedTuple):
+    """What was found in conversations that share nothing with any other: spans read, lanes with their beginning."""
+
+    spans: int
+    lanes: Sequence[tuple[int, ConversationAnalysis]]
+
+
+def readings(views: Iterable[SpanView]) -> Iterator[Reading]:
+    """Yield what the dialects make of spans and log records, without log records that say nothing."""
+    for view in views:
+        reading = dialects.read(view)
+        if not reading.log or reading.record is not None:
+            yield reading
+
+
+def judge_part(
+    given: Iterable[Reading],
+    config: StallConfig,
+    *,
+    details: bool = False,
+    each: Callable[[Judged, int], None] | None = None,
+    monitor: Callable[[StallConfig], Monitor] = Monitor,
+) -> Part:
+    """Return what the fold says of all conversations in these readings; parts may be judged apart and `joined`."""
+    spans, conversations = _conversations(given)
     lanes: dict[tuple[str, str], _Lane] = {}
     said: dict[str, Said] = {}
     for conversation in sorted(conversations):
@@ -170,18 +210,25 @@ def analyze(
             for judged in _take(lanes, own, reading, fold, details):
                 if each is not None:
                     each(judged, reading.end_ns)
-    began = sorted(lanes.items(), key=lambda item: (item[1].start_ns, item[0]))
-    found = tuple(lane.result(*key, said[key[0]]) for key, lane in began)
+    return Part(spans, [(lane.start_ns, lane.result(*key, said[key[0]])) for key, lane in lanes.items()])
+
+
+def joined(parts: Iterable[Part], config: StallConfig) -> Analysis:
+    """Return the analysis of parts that have no conversation and no trace in common."""
+    spans = 0
+    lanes: list[tuple[int, ConversationAnalysis]] = []
+    for part in parts:
+        spans += part.spans
+        lanes += part.lanes
+    lanes.sort(key=lambda lane: (lane[0], lane[1].conversation, lane[1].lane))
+    found = tuple(lane for _, lane in lanes)
     return Analysis(found, summarize(found), spans, config.detection.tool_call_budget)
 
 
-def _traces(views: Iterable[SpanView]) -> dict[str, dict[str, Reading]]:
+def _traces(given: Iterable[Reading]) -> dict[str, dict[str, Reading]]:
     """Return one reading per span by trace id and span id; of copies of one span the fullest stands."""
     traces: dict[str, dict[str, Reading]] = {}
-    for view in views:
-        reading = dialects.read(view)
-        if reading.log and reading.record is None:
-            continue
+    for reading in given:
         trace = traces.setdefault(reading.trace_id, {})
         other = trace.get(reading.span_id)
         trace[reading.span_id] = reading if other is None else max(other, reading, key=_fullness)
@@ -197,9 +244,9 @@ def _fullness(reading: Reading) -> tuple[int, int, str]:
     return reading.end_ns, len(text), text
 
 
-def _conversations(views: Iterable[SpanView]) -> tuple[int, dict[str, list[tuple[Whose, Reading]]]]:
+def _conversations(given: Iterable[Reading]) -> tuple[int, dict[str, list[tuple[Whose, Reading]]]]:
     """Return how many spans there are, and each conversation's readings in order, every call once."""
-    traces = _traces(views)
+    traces = _traces(given)
     lineage = Lineage.of(sorted((r for trace in traces.values() for r in trace.values()), key=_order))
     spans = sum(not reading.log for trace in traces.values() for reading in trace.values())
     once = sorted(doubles.merge(r for trace in traces.values() for r in trace.values()), key=_order)

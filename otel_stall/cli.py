@@ -19,6 +19,7 @@ from otel_stall.cli_gateway import hook, serve, status
 from otel_stall.errors import ConfigError, ConfigFileError, NoAnswerError
 
 if TYPE_CHECKING:
+    from otel_stall.analysis import Analysis
     from otel_stall.config import StallConfig
     from otel_stall.readers import Problems
     from otel_stall.report.credit import Credits
@@ -74,6 +75,12 @@ def commands() -> None:
 )
 @click.option("--baseline", type=click.Path(path_type=Path), help="What is normal, a file that calibrate wrote.")
 @click.option("--credit", is_flag=True, help="How directly each segment led to its milestone, in text and json.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    show_default="one a processor",
+    help="Processes that share the work on large files, with text and json.",
+)
 @_from
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 def analyze(
@@ -83,6 +90,7 @@ def analyze(
     config_path: Path | None,
     baseline: Path | None,
     credit: bool,
+    jobs: int | None,
     origin: str | None,
     paths: Sequence[str],
 ) -> int:
@@ -103,7 +111,7 @@ def analyze(
     config = _config(config_path, baseline)
     with _repeatable(paths, form) as stdin, _opened(output) as out:
         try:
-            _FORMS[form](_Run(tuple(paths), config, problems, stdin, out, steps, credit, origin or ""))
+            _FORMS[form](_Run(tuple(paths), config, problems, stdin, out, steps, credit, origin or "", jobs))
             out.flush()
         except BrokenPipeError:
             _discard_output()
@@ -121,6 +129,7 @@ class _Run:
     steps: bool
     credit: bool
     origin: str
+    jobs: int | None = None
 
     def credits(self) -> Credits | None:
         """Return how credit is shown, None where it was not asked for."""
@@ -130,10 +139,9 @@ class _Run:
 
 
 def _text(run: _Run) -> None:
-    from otel_stall.analysis import analyze
     from otel_stall.report.text import render
 
-    found = analyze(_views(run), run.config)
+    found = _analysis(run, details=False)
     terminal = run.out.isatty()
     width = shutil.get_terminal_size().columns if terminal else None
     colour = terminal and "NO_COLOR" not in os.environ
@@ -141,11 +149,19 @@ def _text(run: _Run) -> None:
 
 
 def _json(run: _Run) -> None:
-    from otel_stall.analysis import analyze
     from otel_stall.report.json import render
 
-    found = analyze(_views(run), run.config, details=run.steps)
+    found = _analysis(run, details=run.steps)
     run.out.write(render(found, run.problems, steps=run.steps, credit=run.credits()))
+
+
+def _analysis(run: _Run, *, details: bool) -> Analysis:
+    """Return the analysis of the input, that of a large one by several processes."""
+    from otel_stall.analysis import analyze
+    from otel_stall.parallel import analyze_paths
+
+    large = analyze_paths(run.paths, run.config, problems=run.problems, name=run.origin, details=details, jobs=run.jobs)
+    return large if large is not None else analyze(_views(run), run.config, details=details)
 
 
 def _otlp(run: _Run) -> None:
