@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from otel_stall import dialects
 from otel_stall.calls import Capture, ModelCall, Reading
@@ -30,10 +30,14 @@ __all__ = [
     "Counters",
     "Cut",
     "Observable",
+    "Part",
     "StepDetail",
     "Summary",
     "Watch",
     "analyze",
+    "joined",
+    "judge_part",
+    "readings",
 ]
 
 
@@ -208,7 +212,40 @@ def analyze(
     what `only` raises passes.
     """
     config = config or StallConfig()
-    spans, conversations = _conversations(views, watch)
+    given = readings(views, watch)
+    part = judge_part(given, config, details=details, each=each, only=only, watch=watch, monitor=monitor)
+    return joined([part], config)
+
+
+class Part(NamedTuple):
+    """What was found in conversations that share nothing with any other: spans read, lanes with their beginning."""
+
+    spans: int
+    lanes: Sequence[tuple[int, ConversationAnalysis]]
+
+
+def readings(views: Iterable[SpanView], watch: Watch | None = None) -> Iterator[Reading]:
+    """Yield what the dialects make of spans and log records, without log records that say nothing."""
+    for view in views:
+        reading = dialects.read(view)
+        if watch is not None:
+            watch.read(reading.conversation)
+        if not reading.log or reading.record is not None:
+            yield reading
+
+
+def judge_part(
+    given: Iterable[Reading],
+    config: StallConfig,
+    *,
+    details: bool = False,
+    each: Callable[[Judged, int], None] | None = None,
+    only: Callable[[Sequence[str]], Collection[str]] | None = None,
+    watch: Watch | None = None,
+    monitor: Callable[[StallConfig], Monitor] = Monitor,
+) -> Part:
+    """Return what the fold says of all conversations in these readings; parts may be judged apart and `joined`."""
+    spans, conversations = _conversations(given)
     lanes: dict[tuple[str, str], _Lane] = {}
     said: dict[str, Said] = {}
     wanted = conversations if only is None else conversations.keys() & only(_judgeable(conversations))
@@ -221,8 +258,18 @@ def analyze(
             for judged in _take(lanes, own, reading, fold, details):
                 if each is not None:
                     each(judged, reading.end_ns)
-    began = sorted(lanes.items(), key=lambda item: (item[1].start_ns, item[0]))
-    found = tuple(lane.result(*key, said[key[0]]) for key, lane in began)
+    return Part(spans, [(lane.start_ns, lane.result(*key, said[key[0]])) for key, lane in lanes.items()])
+
+
+def joined(parts: Iterable[Part], config: StallConfig) -> Analysis:
+    """Return the analysis of parts that have no conversation and no trace in common."""
+    spans = 0
+    lanes: list[tuple[int, ConversationAnalysis]] = []
+    for part in parts:
+        spans += part.spans
+        lanes += part.lanes
+    lanes.sort(key=lambda lane: (lane[0], lane[1].conversation, lane[1].lane))
+    found = tuple(lane for _, lane in lanes)
     return Analysis(found, summarize(found), spans, config.detection.tool_call_budget)
 
 
@@ -236,15 +283,10 @@ def _told(conversations: Sequence[str], watch: Watch | None) -> Iterator[str]:
         watch.judged(len(conversations), len(conversations))
 
 
-def _traces(views: Iterable[SpanView], watch: Watch | None) -> dict[str, dict[str, Reading]]:
+def _traces(given: Iterable[Reading]) -> dict[str, dict[str, Reading]]:
     """Return one reading per span by trace id and span id; of copies of one span the fullest stands."""
     traces: dict[str, dict[str, Reading]] = {}
-    for view in views:
-        reading = dialects.read(view)
-        if watch is not None:
-            watch.read(reading.conversation)
-        if reading.log and reading.record is None:
-            continue
+    for reading in given:
         trace = traces.setdefault(reading.trace_id, {})
         other = trace.get(reading.span_id)
         trace[reading.span_id] = reading if other is None else max(other, reading, key=_fullness)
@@ -260,11 +302,9 @@ def _fullness(reading: Reading) -> tuple[int, int, str]:
     return reading.end_ns, len(text), text
 
 
-def _conversations(
-    views: Iterable[SpanView], watch: Watch | None
-) -> tuple[int, dict[str, list[tuple[Whose, Reading]]]]:
+def _conversations(given: Iterable[Reading]) -> tuple[int, dict[str, list[tuple[Whose, Reading]]]]:
     """Return how many spans there are, and each conversation's readings in order, every call once."""
-    traces = _traces(views, watch)
+    traces = _traces(given)
     lineage = Lineage.of(sorted((r for trace in traces.values() for r in trace.values()), key=_order))
     spans = sum(not reading.log for trace in traces.values() for reading in trace.values())
     once = sorted(doubles.merge(r for trace in traces.values() for r in trace.values()), key=_order)

@@ -83,6 +83,12 @@ def commands() -> None:
     metavar="TEMPLATE",
     help="With --format html: where traces are seen, e.g. http://localhost:16686/trace/{trace_id}?uiFind={span_id}",
 )
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    show_default="one a processor",
+    help="Processes that share the work on large files, with text, json and html.",
+)
 @_from
 @_no_progress
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
@@ -96,6 +102,7 @@ def analyze(
     baseline: Path | None,
     credit: bool,
     trace_url: str | None,
+    jobs: int | None,
     origin: str | None,
     no_progress: bool,
     paths: Sequence[str],
@@ -119,7 +126,7 @@ def analyze(
     with _repeatable(paths, form) as stdin, _opened(output) as out:
         try:
             run = Run(tuple(paths), config, problems, stdin, out, steps, credit, origin or "", not no_progress, link)
-            WRITERS[form](replace(run, conversation=conversation, whole=whole))
+            WRITERS[form](replace(run, conversation=conversation, whole=whole, jobs=jobs))
             out.flush()
         except BrokenPipeError:
             _discard_output()

@@ -42,6 +42,7 @@ class Run:
     link: TraceLink | None = None
     conversation: str | None = None
     whole: bool = False
+    jobs: int | None = None
 
     def analysis(self, *, details: bool = False) -> Analysis:
         """Return what was found in the input, or in the one conversation that was asked for."""
@@ -50,7 +51,24 @@ class Run:
 
         only = None if self.conversation is None else one_of(self.conversation)
         with watched(self) as watch:
+            large = self._shared(details, watch) if only is None else None
+            if large is not None:
+                return large
             return analyze(views(self, watch), self.config, details=details, only=only, watch=watch)
+
+    def _shared(self, details: bool, watch: Progress | None) -> Analysis | None:
+        """Return what several processes found in a large input, None where there is not so much to do."""
+        from otel_stall.parallel import analyze_paths
+
+        return analyze_paths(
+            self.paths,
+            self.config,
+            problems=self.problems,
+            name=self.origin,
+            details=details,
+            jobs=self.jobs,
+            progress=watch,
+        )
 
     def credits(self) -> Credits | None:
         """Return how credit is shown, None where it was not asked for."""

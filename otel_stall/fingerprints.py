@@ -180,8 +180,10 @@ def line_digests(text: str) -> Lines:
     return outcome(text)[1]
 
 
-def outcome(text: str) -> tuple[int, Lines]:
+def outcome(text: str, exact: int | None = None) -> tuple[int, Lines]:
     """Return the digest by which two results are the same, and the digests of the result's lines.
+
+    `exact` is the text's own digest where it is known.
 
     Lines are those of the masked text without a leading `path:12:`, `12|`, `12->` or the like: a line
     of a file is the same line whichever tool shows it. A long result is compared whole and unmasked,
@@ -192,7 +194,8 @@ def outcome(text: str) -> tuple[int, Lines]:
         masked = mask(stripped)
         return digest(masked), _lines(masked, sampled=False)
     ends = stripped[:_SAMPLE] + "\n" + stripped[-_SAMPLE:]
-    return digest(stripped), _lines(mask(ends), sampled=True)
+    whole = exact if exact is not None and len(stripped) == len(text) else digest(stripped)
+    return whole, _lines(mask(ends), sampled=True)
 
 
 def unordered(text: str) -> str:

@@ -101,7 +101,7 @@ class Progress:
 
     def counted(self, stream: Readable) -> Readable:
         """Return a stream whose bytes are counted as they are read."""
-        return _Counted(stream, self._took)
+        return _Counted(stream, self.took)
 
     def read(self, conversation: str) -> None:
         """Take note that a span was read, and which conversation it names."""
@@ -115,7 +115,8 @@ class Progress:
         self._judged, self._of = done, of
         self._tick()
 
-    def _took(self, count: int) -> None:
+    def took(self, count: int) -> None:
+        """Take note that so many bytes more were read."""
         self._read_bytes += count
         self._tick()
 

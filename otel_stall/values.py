@@ -33,16 +33,14 @@ def unguarded(cls: type[_T]) -> type[_T]:
     cls.__init__ = init  # type: ignore[method-assign]  # with the same parameters
     for guard in ("__setattr__", "__delattr__"):
         delattr(cls, guard)
-    _COPIERS[cls] = _copier(cls)
+    names = [each.name for each in fields(cls)]  # type: ignore[arg-type]  # as above
+    made: dict[str, Any] = {"create": cls.__new__, "cls": cls}
+    lines = ["def copied(old):", "    new = create(cls)", *(f"    new.{name} = old.{name}" for name in names)]
+    given = "".join(f"self.{name}, " for name in names)
+    exec("\n".join([*lines, "    return new", "def reduced(self):", f"    return cls, ({given})"]), made)
+    _COPIERS[cls] = made["copied"]
+    cls.__reduce__ = made["reduced"]  # type: ignore[method-assign]  # what pickle asks for
     return cls
-
-
-def _copier(cls: type[_T]) -> Callable[[_T], _T]:
-    lines = [f"    new.{each.name} = old.{each.name}" for each in fields(cls)]  # type: ignore[arg-type]  # as above
-    names: dict[str, Any] = {"create": cls.__new__, "cls": cls}
-    exec("\n".join(["def copied(old):", "    new = create(cls)", *lines, "    return new"]), names)
-    copied: Callable[[_T], _T] = names["copied"]
-    return copied
 
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
 
 import pytest
 from hypothesis import given
@@ -70,3 +71,9 @@ def test_hot_values_have_no_dictionary() -> None:
         assert not hasattr(value, "__dict__")
         with pytest.raises(AttributeError):
             replace(value, none_such=1)  # type: ignore[call-arg]  # that is the point
+
+
+def test_are_pickled_as_any_other() -> None:
+    """A value comes back from another process equal to what went there."""
+    for value in (Unguarded(1, "b", [2]), Step("t", Effect.READ, signs=Signs(noop=True)), ToolCall("t")):
+        assert pickle.loads(pickle.dumps(value)) == value

@@ -22,7 +22,18 @@ if TYPE_CHECKING:
     from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
     from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
-__all__ = ["FORMATS", "STDIN", "Format", "Problem", "Problems", "Record", "Source", "read_paths", "records"]
+__all__ = [
+    "FORMATS",
+    "STDIN",
+    "Format",
+    "Problem",
+    "Problems",
+    "Record",
+    "Source",
+    "read_frame",
+    "read_paths",
+    "records",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +83,14 @@ def read_paths(
     read, "" to tell it by the content; `open_file` opens the files. Never raises on content or on unreadable files.
     """
     for record in records(paths, problems=problems, stdin=stdin, name=name, open_file=open_file):
+        for view in record.views(problems):
+            problems.items += 1
+            yield view
+
+
+def read_frame(frame: Frame, source: str, problems: Problems, name: str = "") -> Iterator[SpanView]:
+    """Yield the spans and log records of one frame of that source."""
+    for record in _records(frame, source, problems, name):
         for view in record.views(problems):
             problems.items += 1
             yield view
