@@ -31,7 +31,7 @@ test-frameworks: .venv-frameworks/.installed
 test-vendors: .venv-vendors/.installed
 	.venv-vendors/bin/python -m pytest -q tests/vendors/test_*.py
 
-test-pipeline: .venv/.dev parts
+test-pipeline: .venv/.dev .venv-grafana/.installed parts
 	@command -v promtool >/dev/null && PATH=$$PATH:/usr/sbin command -v haproxy >/dev/null || \
 		{ $(AS_ROOT) apt-get update -q && $(AS_ROOT) apt-get install -y -q --no-install-recommends prometheus haproxy; }
 	@$(PARTS) && export OTEL_STALL_PARTS_BIN && $(BIN)/python -m pytest -q tests/pipeline/test_*.py
@@ -66,7 +66,7 @@ picture: .venv/.installed
 	$(BIN)/otel-stall demo --fast --svg docs/demo.svg >/dev/null
 
 clean:
-	rm -rf .venv .venv-frameworks .venv-vendors .venv-matrix demo-output
+	rm -rf .venv .venv-frameworks .venv-grafana .venv-vendors .venv-matrix demo-output
 
 .venv/bin/pip:
 	@test -n "$(PYTHON)" || { echo "otel-stall needs Python 3.11 or newer" >&2; exit 1; }
@@ -91,6 +91,13 @@ clean:
 	$(PYTHON) -m venv .venv-frameworks
 	.venv-frameworks/bin/python -m pip install --quiet --upgrade pip
 	.venv-frameworks/bin/python -m pip install --quiet --editable . --group frameworks
+	@touch $@
+
+# What Grafana publishes to check dashboards with; the lock file beside the tests says which.
+.venv-grafana/.installed: $(addprefix tests/pipeline/grafana/,package.json package-lock.json)
+	@command -v npm >/dev/null || { $(AS_ROOT) apt-get update -q && $(AS_ROOT) apt-get install -y -q nodejs npm; }
+	@mkdir -p $(@D) && cp $^ $(@D)
+	cd $(@D) && npm ci --silent --no-audit --no-fund --ignore-scripts
 	@touch $@
 
 .venv-vendors/.installed: pyproject.toml .venv/bin/pip
