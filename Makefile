@@ -5,7 +5,8 @@
 # `make test-vendors` tests it on the tracer providers of logfire, langfuse, traceloop, phoenix and mlflow
 # (.venv-vendors), `make matrix` on the oldest and newest SDK and those between that changed (.venv-matrix).
 # `make pipeline-demo` runs collector, gateway and Jaeger on loopback with an agent that gets stuck, and
-# `make test-pipeline` tests the configurations with the same parts; both build them first (`make parts`).
+# `make test-pipeline` tests the configurations with the same parts; both build them first (`make parts`). The
+# latter also checks the dashboards by what Grafana publishes for Node (.venv-grafana).
 # All make a virtual environment of their own in .venv first. Debian keeps venv in a package of its
 # own: where it is missing, it is installed with apt-get (through sudo, unless run as root).
 

@@ -14,7 +14,7 @@ from otel_stall.demo.script import SCENES
 from otel_stall.demo.workspace import Workspace
 from otel_stall.testing import RecordedProvider
 
-__all__ = ["TASK_CLASS", "Runs", "repair", "runs"]
+__all__ = ["TASK_CLASS", "Runs", "forgetful", "repair", "runs"]
 
 TASK_CLASS: Final = "repair"
 

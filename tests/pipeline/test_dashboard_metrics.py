@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -19,6 +20,7 @@ from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExp
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
+from recipes import recipes
 from stalled_runs import TASK_CLASS, repair, runs
 
 from otel_stall.config import StallConfig
@@ -75,12 +77,8 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         for spans in runs().every():
             assert gateway.send(traces(spans))
         _judged_in_a_host(ports["ADDED_GRPC"])
-        for name in (
-            "stall_segment_length_bucket",
-            "stall_processor_duration_seconds_bucket",
-            "agent_tools_calls_total",
-        ):
-            eventually(lambda name=name: len(_ask(url, name)) > 1)
+        names = ("stall_segment_length_bucket", "stall_processor_duration_seconds_bucket", "agent_tools_calls_total")
+        eventually(lambda: all(len(_ask(url, name)) > 1 for name in names))
         time.sleep(3)  # `increase` wants a second value of each series
         yield url
 
@@ -141,6 +139,16 @@ def test_the_figures_are_those_of_the_runs(api: str) -> None:
     assert _figures(api, "Steps that called for a person", agent="coder") == {(): 10.0}
     assert 0 < _figures(api, "Share of steps in a stall")[()] < 1
     assert _figures(api, "Tools that are called in stalls")[("read_file", "loop")] == 35 + 7
+
+
+@pytest.mark.parametrize("query", [one.query for one in recipes("promql")])
+def test_a_recipe_for_prometheus_has_data(query: str, api: str) -> None:
+    """Each PromQL query of docs/queries.md gives figures, by the labels that it names."""
+    found = _ask(api, query)
+    assert any(one["value"][1] not in ("NaN", "0") for one in found)
+    grouped = re.findall(r"by \(([^)]*)\)", query)
+    labels = {label.strip() for group in grouped for label in group.split(",")} - {"le"}
+    assert any(set(one["metric"]) == labels for one in found)
 
 
 def test_prometheus_takes_every_expression(tmp_path: Path) -> None:
