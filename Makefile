@@ -5,7 +5,8 @@
 # `make test-vendors` tests it on the tracer providers of logfire, langfuse, traceloop, phoenix and mlflow
 # (.venv-vendors), `make matrix` on the oldest and newest SDK and those between that changed (.venv-matrix).
 # `make pipeline-demo` runs collector, gateway and Jaeger on loopback with an agent that gets stuck, and
-# `make test-pipeline` tests the configurations with the same parts; both build them first (`make parts`).
+# `make test-pipeline` tests the configurations with the same parts; both build them first (`make parts`). The
+# latter also checks the dashboards by what Grafana publishes for Node (.venv-grafana).
 # `make test-page` opens the report for a browser in a headless Chromium, `make picture` takes the README's pictures of it.
 # `make fuzz SECONDS=600` fuzzes every way in for so long each (TARGETS="readers dialect" some of them), and `make soak`
 # makes two million steps through a live processor and draws memory and times.
@@ -50,7 +51,7 @@ test-vendors: .venv-vendors/.installed
 test-page: .venv/.page
 	$(BIN)/python -m pytest -q tests/page/test_*.py
 
-test-pipeline: .venv/.dev parts
+test-pipeline: .venv/.dev .venv-grafana/.installed parts
 	@command -v promtool >/dev/null && PATH=$$PATH:/usr/sbin command -v haproxy >/dev/null || \
 		{ $(AS_ROOT) apt-get update -q && $(AS_ROOT) apt-get install -y -q --no-install-recommends prometheus haproxy; }
 	@$(PARTS) && export OTEL_STALL_PARTS_BIN && $(BIN)/python -m pytest -q tests/pipeline/test_*.py
@@ -113,7 +114,7 @@ picture: .venv/.page
 	$(BIN)/python tests/page/picture.py demo-output/spans-report.html docs
 
 clean:
-	rm -rf .venv .venv-frameworks .venv-vendors .venv-matrix .venv-release .venv-lowest dist demo-output
+	rm -rf .venv .venv-frameworks .venv-grafana .venv-vendors .venv-matrix .venv-release .venv-lowest dist demo-output
 
 .venv/bin/pip:
 	@test -n "$(PYTHON)" || { echo "otel-stall needs Python 3.11 or newer" >&2; exit 1; }
@@ -159,6 +160,13 @@ clean:
 	$(PYTHON) -m venv .venv-frameworks
 	.venv-frameworks/bin/python -m pip install --quiet --upgrade pip
 	.venv-frameworks/bin/python -m pip install --quiet --editable . --group frameworks
+	@touch $@
+
+# What Grafana publishes to check dashboards with; the lock file beside the tests says which.
+.venv-grafana/.installed: $(addprefix tests/pipeline/grafana/,package.json package-lock.json)
+	@command -v npm >/dev/null || { $(AS_ROOT) apt-get update -q && $(AS_ROOT) apt-get install -y -q nodejs npm; }
+	@mkdir -p $(@D) && cp $^ $(@D)
+	cd $(@D) && npm ci --silent --no-audit --no-fund --ignore-scripts
 	@touch $@
 
 .venv-vendors/.installed: pyproject.toml .venv/bin/pip

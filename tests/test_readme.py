@@ -85,6 +85,8 @@ def test_commands_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
             main(command)
         out = capsys.readouterr().out
         assert ended.value.code == 0
+        if "-o" in command:
+            out = Path(command[command.index("-o") + 1]).read_text(encoding="utf-8")
         assert "stall" in out
         assert out.startswith(shown)
 
