@@ -258,11 +258,14 @@ def command_line(parts: Sequence[Json], folder: Path, output: Callable[[], tuple
     (folder / "spans.jsonl").write_text("".join(json.dumps(part) + "\n" for part in parts), encoding="utf-8")
     Path(settings).write_text(EAGER_FILE, encoding="utf-8")
     outcomes = folder / "outcomes.csv"
+    linked = ("--trace-url", "http://localhost:16686/trace/{trace_id}?uiFind={span_id}")
     found: dict[str, object] = {}
     commands: dict[str, list[str]] = {
         "analyze": ["analyze", "--config", settings, "--credit", source],
         "analyze json": ["analyze", "--config", settings, "--credit", "--format", "json", "--steps", source],
         "analyze otlp": ["analyze", "--config", settings, "--format", "otlp", source],
+        "analyze html": ["analyze", "--config", settings, "--format", "html", *linked, source],
+        "analyze all": ["analyze", "--config", settings, "--all", source],
         "doctor": ["doctor", source],
         "doctor json": ["doctor", "--format", "json", source],
         "survey": ["doctor", "--milestones", "--config", settings, source],
@@ -278,7 +281,20 @@ def command_line(parts: Sequence[Json], folder: Path, output: Callable[[], tuple
             listed = {one["id"] for one in json.loads(printed)["conversations"]}
             rows = "".join(f'"{one}",success,task,class\n' for one in sorted(listed) if '"' not in one)
             outcomes.write_text("conversation,outcome,task,task_class\n" + rows, encoding="utf-8")
+            for one in sorted(listed)[:1]:
+                found |= _of_one(one, settings, source, output)
     found["baseline"] = Path(baseline).read_text(encoding="utf-8") if Path(baseline).exists() else ""
+    return found
+
+
+def _of_one(conversation: str, settings: str, source: str, output: Callable[[], tuple[str, str]]) -> dict[str, object]:
+    """Return the course of one conversation in each form."""
+    found: dict[str, object] = {}
+    for form in ("text", "json", "html"):
+        steps = ["--steps"] if form != "html" else []
+        with logged() as lines:
+            _ended(["analyze", "--config", settings, "--conversation", conversation, "--format", form, *steps, source])
+        found[f"analyze one conversation, {form}"] = [*output(), lines]
     return found
 
 
