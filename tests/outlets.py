@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
+import re
 import sqlite3
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -277,6 +280,8 @@ def command_line(parts: Sequence[Json], folder: Path, output: Callable[[], tuple
             _ended(command)
         printed, errors = output()
         found[name] = [_written_back(printed, parts) if name == "analyze otlp" else printed, errors, lines]
+        if name == "analyze html":
+            found["what the page unpacks"] = unpacked(printed)
         if name == "analyze json":
             listed = {one["id"] for one in json.loads(printed)["conversations"]}
             rows = "".join(f'"{one}",success,task,class\n' for one in sorted(listed) if '"' not in one)
@@ -294,8 +299,18 @@ def _of_one(conversation: str, settings: str, source: str, output: Callable[[], 
         steps = ["--steps"] if form != "html" else []
         with logged() as lines:
             _ended(["analyze", "--config", settings, "--conversation", conversation, "--format", form, *steps, source])
-        found[f"analyze one conversation, {form}"] = [*output(), lines]
+        printed, errors = output()
+        found[f"analyze one conversation, {form}"] = [printed, errors, lines, unpacked(printed)]
     return found
+
+
+def unpacked(page: str) -> list[str]:
+    """Return the texts that a page holds compressed, in base64."""
+    texts = []
+    for packed in re.findall(r"[A-Za-z0-9+/]{40,}={0,2}", page):
+        with suppress(ValueError, zlib.error):
+            texts.append(zlib.decompress(base64.b64decode(packed)).decode())
+    return texts
 
 
 def _ended(command: list[str]) -> None:
