@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
+import re
 import sqlite3
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -258,11 +261,14 @@ def command_line(parts: Sequence[Json], folder: Path, output: Callable[[], tuple
     (folder / "spans.jsonl").write_text("".join(json.dumps(part) + "\n" for part in parts), encoding="utf-8")
     Path(settings).write_text(EAGER_FILE, encoding="utf-8")
     outcomes = folder / "outcomes.csv"
+    linked = ("--trace-url", "http://localhost:16686/trace/{trace_id}?uiFind={span_id}")
     found: dict[str, object] = {}
     commands: dict[str, list[str]] = {
         "analyze": ["analyze", "--config", settings, "--credit", source],
         "analyze json": ["analyze", "--config", settings, "--credit", "--format", "json", "--steps", source],
         "analyze otlp": ["analyze", "--config", settings, "--format", "otlp", source],
+        "analyze html": ["analyze", "--config", settings, "--format", "html", *linked, source],
+        "analyze all": ["analyze", "--config", settings, "--all", source],
         "doctor": ["doctor", source],
         "doctor json": ["doctor", "--format", "json", source],
         "survey": ["doctor", "--milestones", "--config", settings, source],
@@ -274,12 +280,37 @@ def command_line(parts: Sequence[Json], folder: Path, output: Callable[[], tuple
             _ended(command)
         printed, errors = output()
         found[name] = [_written_back(printed, parts) if name == "analyze otlp" else printed, errors, lines]
+        if name == "analyze html":
+            found["what the page unpacks"] = unpacked(printed)
         if name == "analyze json":
             listed = {one["id"] for one in json.loads(printed)["conversations"]}
             rows = "".join(f'"{one}",success,task,class\n' for one in sorted(listed) if '"' not in one)
             outcomes.write_text("conversation,outcome,task,task_class\n" + rows, encoding="utf-8")
+            for one in sorted(listed)[:1]:
+                found |= _of_one(one, settings, source, output)
     found["baseline"] = Path(baseline).read_text(encoding="utf-8") if Path(baseline).exists() else ""
     return found
+
+
+def _of_one(conversation: str, settings: str, source: str, output: Callable[[], tuple[str, str]]) -> dict[str, object]:
+    """Return the course of one conversation in each form."""
+    found: dict[str, object] = {}
+    for form in ("text", "json", "html"):
+        steps = ["--steps"] if form != "html" else []
+        with logged() as lines:
+            _ended(["analyze", "--config", settings, "--conversation", conversation, "--format", form, *steps, source])
+        printed, errors = output()
+        found[f"analyze one conversation, {form}"] = [printed, errors, lines, unpacked(printed)]
+    return found
+
+
+def unpacked(page: str) -> list[str]:
+    """Return the texts that a page holds compressed, in base64."""
+    texts = []
+    for packed in re.findall(r"[A-Za-z0-9+/]{40,}={0,2}", page):
+        with suppress(ValueError, zlib.error):
+            texts.append(zlib.decompress(base64.b64decode(packed)).decode())
+    return texts
 
 
 def _ended(command: list[str]) -> None:

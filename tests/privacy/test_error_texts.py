@@ -65,7 +65,15 @@ def test_an_internal_error_of_a_hook_or_a_gateway_is_logged_without_its_message(
 
 
 @pytest.mark.usefixtures("_raising")
-@pytest.mark.parametrize("command", [["analyze"], ["analyze", "--format", "json"], ["doctor", "--milestones"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["analyze"],
+        *(["analyze", "--format", form] for form in ("json", "html", "otlp")),
+        ["doctor", "--milestones"],
+        ["calibrate", "-o", "baseline.json"],
+    ],
+)
 def test_an_internal_error_of_a_command_shows_places_and_no_message(
     command: list[str], output: Callable[[], tuple[str, str]]
 ) -> None:

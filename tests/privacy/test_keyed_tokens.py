@@ -14,7 +14,7 @@ import outlets
 import pytest
 from downstreams import Kept, assembled_gateway, attributes, run, spans_of, traces
 from opentelemetry.sdk.trace import TracerProvider
-from planted import Secrets, request_of
+from planted import HOSTS, Secrets, planted, request_of
 
 from otel_stall.cli import main
 from otel_stall.config import StallConfig
@@ -73,7 +73,13 @@ def _offline(key: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     with pytest.raises(SystemExit):
         main(["analyze", "--format", "otlp", str(folder / "spans.jsonl")])
     printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    return _tokens([values(line["resourceSpans"][0]["scopeSpans"][0]["spans"][0]) for line in printed])
+    with pytest.raises(SystemExit):
+        main(["analyze", "--format", "json", "--steps", str(folder / "spans.jsonl")])
+    (lane,) = json.loads(capsys.readouterr().out)["conversations"]
+    reported = [(step["call_fingerprint"], step["outcome_fingerprint"]) for step in lane["steps_detail"]]
+    written = _tokens([values(line["resourceSpans"][0]["scopeSpans"][0]["spans"][0]) for line in printed])
+    assert reported == written
+    return written
 
 
 @pytest.mark.parametrize("key", ["", KEY])
@@ -86,6 +92,26 @@ def test_processor_gateway_and_analysis_say_the_same(
     assert live == _in_gateway(config) == _offline(key, tmp_path, monkeypatch, capsys)
     assert len(live) == 10
     assert all(re.fullmatch("[0-9a-f]{16}", token) for pair in live for token in pair)
+
+
+def test_with_a_key_no_outlet_holds_a_token_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Spans, events, records, reports, pages and files hold the keyed token of a call, or none."""
+
+    def output() -> tuple[str, str]:
+        printed = capsys.readouterr()
+        return printed.out, printed.err
+
+    requests = planted(HOSTS[1]).requests
+    plain = outlets.live(outlets.spans_in(requests))
+    tokens = set(re.findall(r"fingerprint': '([0-9a-f]{16})'", repr(plain["span attributes and events"])))
+    monkeypatch.setenv("OTEL_STALL_FINGERPRINT_KEY", KEY)
+    keyed = outlets.EAGER.model_copy(update={"fingerprint_key": KEYED.fingerprint_key})
+    found = outlets.command_line(requests, tmp_path, output) | outlets.gateway(requests, tmp_path, keyed)
+    found |= outlets.live(outlets.spans_in(requests), keyed)
+    assert tokens
+    assert {outlet: held for outlet, what in found.items() if (held := {t for t in tokens if t in repr(what)})} == {}
 
 
 def test_a_keyed_token_is_blake2b_of_the_digest() -> None:

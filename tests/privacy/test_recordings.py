@@ -59,6 +59,7 @@ def test_the_outlets_say_something(tmp_path: Path, capsys: pytest.CaptureFixture
     silent = {outlet for outlet, what in found.items() if len(repr(what)) < 60}
     assert silent <= {outlet for outlet in found if outlet.startswith("log lines")}
     assert "stall.step" in json.dumps(repr(found["analyze otlp"]))
+    assert '"evidence"' in repr(found["what the page unpacks"])
 
 
 def test_a_marker_is_found_however_it_is_hidden() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import re
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -20,7 +21,9 @@ from otel_stall.baseline import Baseline
 from otel_stall.cli import main
 from otel_stall.config import BoundsConfig, StallConfig
 from otel_stall.gateway.settings import GatewayConfig, LimitsConfig
+from otel_stall.parallel import analyze_paths
 from otel_stall.processor import StallSpanProcessor
+from otel_stall.readers import Problems
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
@@ -77,6 +80,33 @@ def test_nothing_refers_to_contents_after_a_span_has_ended(path: Path) -> None:
         texts = _strings_within(processor) + _strings_within(parts.judge)
     assert any("main" in text for text in texts)
     assert recording.secrets.found_in("\n".join(texts)) <= {"span name"}
+
+
+def test_temporary_files_are_their_owners_alone_and_gone_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the analysis of large inputs, which hold what the input holds; also where it fails in the middle."""
+    recording = planted(HOSTS[0])
+    source = tmp_path / "spans.jsonl"
+    source.write_text("".join(json.dumps(part) + "\n" for part in recording.requests), encoding="utf-8")
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    modes: set[str] = set()
+
+    class Looking:
+        def took(self, _: int) -> None:
+            modes.update(oct(path.stat().st_mode) for path in (tmp_path / "temporary").rglob("*"))
+
+        def judged(self, done: int, of: int) -> None:
+            if done == of:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        analyze_paths(
+            [source], StallConfig(), problems=Problems(), jobs=2, piece=2_000, share=1_000, progress=Looking()
+        )
+    assert modes == {"0o40700", "0o100600"}
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def test_a_baseline_names_agents_and_classes_and_nothing_else(
