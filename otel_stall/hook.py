@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import time
 
 __all__ = ["HOSTS", "run"]
 
@@ -77,9 +78,11 @@ def _asked(conversation: str, can: tuple[str, ...]) -> str:
             lines.append(f"Authorization: Bearer {file.read().split()[0]}")
     with socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS) as connection:
         connection.sendall("\r\n".join([*lines, "", ""]).encode("ascii"))
-        answer = b""
+        answer, until = b"", time.monotonic() + _SECONDS
         while len(answer) < _MOST and (part := connection.recv(1 << 16)):
             answer += part
+            # For the whole answer: one that comes byte by byte would hold up the agent for ever.
+            connection.settimeout(max(until - time.monotonic(), 0.001))
     head, _, body = answer.partition(b"\r\n\r\n")
     if head.split(b" ", 2)[1] != b"200":
         raise OSError("refused")

@@ -31,6 +31,8 @@ _DEPTH: Final = 16
 _NAME_CHARS: Final = 64
 ID_CHARS: Final = 256
 """Characters of a conversation's id that count."""
+_OVERLAPS: Final = 256
+"""Invocations of one agent at the same time that are told apart; further ones share the lane of the last."""
 # Two instrumentations of one call start within this time of each other; measured on double emitters.
 _TWIN_NS: Final = 50_000_000
 
@@ -449,6 +451,9 @@ class Lineage:
             if twin or not other.busy_at(node.start_ns):
                 invocations[index] = node
                 return index + 1
+        if len(invocations) >= _OVERLAPS:
+            self.dropped["agents"] += 1
+            return len(invocations)
         invocations.append(node)
         return len(invocations)
 

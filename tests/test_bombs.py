@@ -6,14 +6,17 @@ import gzip
 import io
 import time
 from collections.abc import Callable
+from typing import Any
 
+import grpc
 import pytest
 import zstandard
-from downstreams import Kept, assembled_gateway, run, traces
+from downstreams import Kept, assembled_gateway, run, running, traces
 
 from otel_stall.analysis import analyze
 from otel_stall.gateway.answers import Code, Encoding, Request
 from otel_stall.gateway.bodies import TooLargeError, inflated
+from otel_stall.gateway.forwarding import GRPC_METHODS
 from otel_stall.otlp import Signal
 from otel_stall.readers import Problems, read_paths
 from otel_stall.readers.framing import MAX_RECORD
@@ -92,6 +95,17 @@ class TestCompressed:
             inflated(gzip.compress(b"\0" * (64 * _MIB)), "gzip", _MIB)
         with pytest.raises(TooLargeError):
             inflated(gzip.compress(b"\0" * 1_000) * 2_000, "gzip", _MIB)
+
+
+def test_a_bomb_over_grpc() -> None:
+    """What a compressed gRPC message unpacks to is held to the same limit, and the next one is taken."""
+    settings: dict[str, Any] = {"forward": {"url": "grpc://127.0.0.1:1"}, "limits": {"request_bytes": _MIB}}
+    with running(**settings) as addresses, grpc.insecure_channel(addresses["OTLP/gRPC"]) as channel:
+        export = channel.unary_unary(GRPC_METHODS[Signal.TRACES])
+        with pytest.raises(grpc.RpcError) as refused:
+            export(b"\0" * (64 * _MIB), compression=grpc.Compression.Gzip, timeout=30)
+        assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        export(b"", timeout=30)
 
 
 SPAN = '"traceId": "11111111111111111111111111111111", "spanId": "2222222222222222", "name": "execute_tool"'

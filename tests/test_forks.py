@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
 
 import pytest
+
+from otel_stall import forks
+from otel_stall.pressure import Ladder
 
 SCRIPT = """
 import gc, os
@@ -43,3 +47,12 @@ def test_in_children_alone_and_while_the_owner_lives() -> None:
     """Functions and the methods of what lives are called in the child, in their order, and nothing in the parent."""
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["['lives', 'function']", "[]"]
+
+
+def test_what_is_gone_leaves_nothing_behind() -> None:
+    """However many owners come and go, as a ladder for each run does, nothing is kept of them."""
+    before = len(forks._renewed)
+    for _ in range(100):
+        Ladder(["notice"])
+    gc.collect()
+    assert len(forks._renewed) <= before

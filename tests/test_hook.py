@@ -7,7 +7,10 @@ import json
 import socket
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -133,3 +136,25 @@ def test_help_tells_of_it() -> None:
     status, out, _ = _hooked("", "--help")
     assert status == 0
     assert "claude-code" in out
+
+
+def test_an_answer_that_drips(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gateway that answers byte by byte holds the agent up no longer than one that does not answer."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                for _ in range(100):
+                    connection.sendall(b"H")
+                    time.sleep(0.1)
+
+        thread = Thread(target=drip)
+        thread.start()
+        began = time.monotonic()
+        monkeypatch.setenv("OTEL_STALL_ADMIN", f"127.0.0.1:{server.getsockname()[1]}")
+        with pytest.raises(TimeoutError):
+            hook._asked("c", ("replan",))
+        took = time.monotonic() - began
+        thread.join()
+    assert took < 5

@@ -333,6 +333,17 @@ class TestBounds:
         assert first == [lineage.resolve(reading) for reading in readings]
         assert all(whose.conversation and whose.lane for whose in first)
 
+    def test_invocations_at_the_same_time(self) -> None:
+        """However many invocations of one agent are open at once, so many are told apart; the others share a lane."""
+        lineage = Lineage(10_000)
+        for number in range(1_000):
+            reading = agent(f"{number:016x}", "", "coder", number * 10**9, number * 10**9)
+            start(lineage, reading, "c", Asked([reading]))
+            lineage.named(TRACE, reading.span_id)
+        found = [lineage.resolve(agent(f"{number:016x}", "", "coder")).lane for number in (0, 1, 254, 255, 256, 999)]
+        assert found == ["coder", "coder#2", "coder#255", "coder#256", "coder#256", "coder#256"]
+        assert lineage.dropped["agents"] == 1_000 - 256
+
 
 class TestOpened:
     def test_the_conversation_a_span_starts_in(self) -> None:

@@ -34,6 +34,7 @@ def main() -> int:
     parser.add_argument("targets", nargs="*")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    sys.path[:0] = [str(_HERE), str(_HERE.parent)]
     if options.one:
         return _one(options.targets[0], options.seconds)
     from targets import TARGETS
@@ -56,7 +57,6 @@ def _in_a_process(name: str, seconds: int) -> int:
 
 
 def _one(name: str, seconds: int) -> int:
-    sys.path[:0] = [str(_HERE), str(_HERE.parent)]
     (_KEPT / "findings").mkdir(parents=True, exist_ok=True)
     try:
         import atheris
