@@ -211,7 +211,9 @@ def _lines(masked: str, *, sampled: bool) -> Lines:
     bare = [
         (line[prefix.end() :] if (prefix := match(line)) is not None else line).strip() for line in lines[:_MAX_LINES]
     ]
-    return Lines(tuple(dict.fromkeys(map(digest, filter(None, bare)))), len(lines), sampled)
+    said = filter(None, bare)
+    digests = map(xxh3_64_intdigest, map(str.encode, said)) if masked.isascii() else map(digest, said)
+    return Lines(tuple(dict.fromkeys(digests)), len(lines), sampled)
 
 
 def without_folders(line: str) -> str:

@@ -48,7 +48,8 @@ _HOLDERS: Final = ("_active_span_processor", "_span_processors", "processor", "p
 def key_of(span: ReadableSpan) -> tuple[int, int]:
     """Return trace id and span id."""
     context = span.get_span_context()
-    return (context.trace_id, context.span_id) if context else (0, 0)
+    # The context is a tuple: its properties would cost more than all else here.
+    return context[:2] if context else (0, 0)
 
 
 def attributes_of(span: ReadableSpan) -> Mapping[str, object]:
@@ -62,8 +63,10 @@ def attributes_of(span: ReadableSpan) -> Mapping[str, object]:
 
 def count_of(span: ReadableSpan) -> int:
     """Return how many attributes the span has."""
-    held = getattr(getattr(span, "_attributes", None), "_dict", None)
-    return len(held) if isinstance(held, dict) else len(span.attributes or EMPTY)
+    try:
+        return len(span._attributes._dict)  # type: ignore[union-attr]  # which is what an AttributeError says
+    except AttributeError:
+        return len(span.attributes or EMPTY)
 
 
 def view_of(span: ReadableSpan, attributes: Mapping[str, object] | None = None) -> SpanView:
