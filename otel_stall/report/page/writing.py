@@ -62,13 +62,15 @@ def _title(analysis: Analysis) -> str:
 
 def _document(analysis: Analysis, problems: Problems, config: StallConfig, link: TraceLink | None) -> dict[str, object]:
     detection = config.detection
+    measured = measure(analysis.conversations)
     return {
         "schema": SCHEMA,
         "version": __version__,
         "spans": analysis.spans,
         "summary": summary(analysis),
         "headline": list(headline(analysis)),
-        "measurement": list(measurement.lines(measure(analysis.conversations))),
+        "measurement": list(measurement.lines(measured)),
+        "verdict": measurement.verdict(measured) if analysis.summary.stalled else "nothing stalled",
         "unseen": list(unseen(analysis, problems)),
         "problems": listed(problems),
         "problem_lines": list(problem_lines(problems)),

@@ -63,7 +63,7 @@ function kinds() {
   const place = element("div", { class: "shares", role: "img", "aria-label": "Shares of each kind, as in the table" });
   const parts = [
     element("h3", {}, "Which kind dominates?"),
-    element("p", { class: "verdict" }, verdict(measurement)),
+    element("p", { class: "verdict" }, sentenceOf(REPORT.verdict), " Intervals are 95 % intervals."),
     place,
     table("Stalls by kind", ["kind", "conversations", "steps inside", "tokens inside"], rows, { class: "kinds" }),
   ];
@@ -72,16 +72,6 @@ function kinds() {
   }
   requestAnimationFrame(() => draw(place, sharesOption));
   return parts;
-}
-
-function verdict(measurement) {
-  if (!REPORT.summary.stalled) return "Nothing stalled.";
-  if (measurement.few) {
-    return `${counted(measurement.conversations, "conversation")}: too few to say. Intervals are 95 % intervals.`;
-  }
-  const dominant = measurement.dominant;
-  if (dominant === null) return "No kind has surely more than half of the stalled steps.";
-  return `${dominant}: ${interval(measurement.kinds[dominant].of_stalled_steps)} of the stalled steps.`;
 }
 
 function proportionCell(kind, key, share) {
@@ -114,7 +104,7 @@ function sharesOption(width) {
     });
     option.grid.push({ left: `${left}%`, width: across ? "26.5%" : "68%", top, height: 92 });
     option.xAxis.push({
-      gridIndex: panel, type: "value", min: 0, max: most(all, key), splitNumber: 2,
+      gridIndex: panel, type: "value", min: 0, max: most(all, key), interval: most(all, key) / 2,
       axisLabel: { formatter: (value) => percent(value), color: colour("soft"), fontSize: 11 },
       splitLine: { lineStyle: { color: colour("line") } },
     });

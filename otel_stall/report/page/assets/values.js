@@ -46,6 +46,12 @@ function moment(milliseconds) {
   return Number.isNaN(date.getTime()) ? "" : date.toISOString().replace("T", " ").slice(0, 19);
 }
 
+/** A clause as a sentence; names of kinds stay as they are. */
+function sentenceOf(text) {
+  if (KINDS.some((kind) => text.startsWith(kind))) return `${text}.`;
+  return `${text[0].toUpperCase()}${text.slice(1)}.`;
+}
+
 function laneName(row) {
   return row.lane === "main" || row.lane === row.agent ? "" : row.lane;
 }
