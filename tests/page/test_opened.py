@@ -68,7 +68,8 @@ def figures(page: Page) -> dict[str, str]:
 
 
 def ids(page: Page) -> list[str]:
-    return page.locator("#rows tbody th a").all_inner_texts()
+    found: list[str] = page.locator("#rows tbody th a").all_inner_texts()
+    return found
 
 
 def waited(holds: Callable[[], bool], seconds: float = 5) -> None:
