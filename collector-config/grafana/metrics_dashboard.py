@@ -26,13 +26,14 @@ from panels import (
     tabled,
 )
 
-__all__ = ["UID", "metrics_dashboard"]
+__all__ = ["UID", "counted", "living", "metrics_dashboard"]
 
 UID: Final = "otel-stall-metrics"
 SOURCE: Final = DataSourceRef(type_val="prometheus", uid="${DS_PROMETHEUS}")
 WHOSE: Final = 'gen_ai_agent_name=~"$agent", stall_task_class=~"$task_class"'
 RANGE: Final = "$__range"
 STEP: Final = "$__rate_interval"
+PROCESS: Final = "job, instance, exported_job, exported_instance"
 
 
 def metrics_dashboard() -> dashboard.Dashboard:
@@ -79,6 +80,14 @@ def quantile(share_below: float, metric: str, by: str, window: str, selector: st
     return f"histogram_quantile({share_below}, {counted(f'{metric}_bucket', labels, window, selector)})"
 
 
+def living(gauge: str) -> str:
+    """Return PromQL for the sum of a gauge over the processes that judged a step within the last hour.
+
+    The exporter keeps the last figure of a process that ended for as long as a rare counter must stay.
+    """
+    return f"sum({gauge} and on ({PROCESS}) ({counted('stall_steps_total', PROCESS, '1h', '')} > 0))"
+
+
 def _figures() -> list[Any]:
     all_range = "over the time range"
     stalled, steps = counted("stall_stalled_steps_total", "", RANGE), counted("stall_steps_total", "", RANGE)
@@ -86,20 +95,20 @@ def _figures() -> list[Any]:
         single(
             Said(
                 "Conversations in a stall",
-                "Conversations that are inside a stall now, of all agents. A process that ended keeps its last figure "
-                "until the exporter forgets it (`metric_expiration` in metrics.yaml).",
-                "otel-stall reports nothing", width=4, height=4,
+                "Conversations that are inside a stall now, of all agents, in processes that judged a step within the "
+                "last hour: of others the exporter tells the last figure, also where they have ended.",
+                "no steps in the last hour", width=4, height=4,
             ),
-            SOURCE, "sum(stall_active)", {1: YELLOW, 10: ORANGE},
+            SOURCE, living("stall_active"), {1: YELLOW, 10: ORANGE},
         ),
         single(
             Said(
                 "Conversations remembered",
-                "Conversations that otel-stall remembers now, of all agents. At the limit (`bounds.conversations`) the "
-                "oldest are forgotten, see evictions.",
-                "otel-stall reports nothing", width=4, height=4,
+                "Conversations that otel-stall remembers now, of all agents, in processes that judged a step in the "
+                "last hour. At the limit (`bounds.conversations`) the oldest are forgotten, see evictions.",
+                "no steps in the last hour", width=4, height=4,
             ),
-            SOURCE, "sum(stall_conversations)", {},
+            SOURCE, living("stall_conversations"), {},
         ),
         single(
             Said(

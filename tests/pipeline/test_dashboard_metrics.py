@@ -16,6 +16,7 @@ import urllib3
 import yaml
 from chain import CONFIGS, Ports, collector, eventually, prometheus
 from downstreams import process, traces
+from metrics_dashboard import counted, living
 from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
@@ -159,3 +160,34 @@ def test_prometheus_takes_every_expression(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{len(ASKED)} rules found" in done.stdout
+
+
+def test_what_is_counted_is_what_is_new(tmp_path: Path) -> None:
+    """A first value counts in full, a gap in what was scraped counts nothing twice, what ended stalls no more."""
+    starts, steps = "stall_starts_total", "stall_steps_total"
+    series = {
+        f'{starts}{{of="first value"}}': "_x50 1x30",
+        f'{starts}{{of="first value, and more"}}': "_x55 2x4 3x20",
+        f'{starts}{{of="long known"}}': "5x80",
+        f'{starts}{{of="known before a gap"}}': "5x20 _x35 5x30",
+        f'{starts}{{of="grown over a gap"}}': "5x20 _x35 5x5 7x30",
+        f'{starts}{{of="begun again"}}': "5x55 1x30",
+        f'{steps}{{instance="ended"}}': "9x80",
+        f'{steps}{{instance="lives"}}': "9x50 10+1x30",
+        'stall_active{instance="ended"}': "3x80",
+        'stall_active{instance="lives"}': "2x80",
+    }
+    counted_here = counted(starts, "of", "20m", "").replace("sum by", "round(sum by", 1) + ")"
+    expected = {
+        "first value": 1, "first value, and more": 3, "long known": 0, "known before a gap": 0, "grown over a gap": 2,
+        "begun again": 1,
+    }  # fmt: skip
+    ended = [{"labels": f'{{of="{of}"}}', "value": value} for of, value in expected.items()]
+    asked = [{"expr": counted_here, "eval_time": "65m", "exp_samples": ended}]
+    asked.append({"expr": living("stall_active"), "eval_time": "75m", "exp_samples": [{"labels": "{}", "value": 2}]})
+    given = [{"series": name, "values": values} for name, values in series.items()]
+    tests = {"tests": [{"interval": "1m", "input_series": given, "promql_expr_test": asked}]}
+    (tmp_path / "counted.yaml").write_text(yaml.safe_dump(tests), encoding="utf-8")
+    command = ["promtool", "test", "rules", "counted.yaml"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
