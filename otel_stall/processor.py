@@ -268,18 +268,19 @@ class StallSpanProcessor(SpanProcessor):
             return False
         if not self._looked:
             self._look(span)
-        context = span.get_span_context()
+        trace_id, span_id = sdk.key_of(span)
+        parent, scope = span.parent, span.instrumentation_scope
         carried, hints = _carried(parent_context)
         opening = Opening(
-            trace_id=f"{context.trace_id:032x}",
-            span_id=f"{context.span_id:016x}",
-            parent_id=f"{span.parent.span_id:016x}" if span.parent else "",
-            start_ns=span.start_time or 0,
-            name=span.name,
-            scope=span.instrumentation_scope.name if span.instrumentation_scope else "",
-            carried=carried,
-            hints=hints,
-            live=_OpenSpan(span, told=self._touches and self.config.agent_summary),
+            f"{trace_id:032x}",
+            f"{span_id:016x}",
+            f"{parent.span_id:016x}" if parent else "",
+            span.start_time or 0,
+            span.name,
+            scope.name if scope else "",
+            carried,
+            hints,
+            _OpenSpan(span, told=self._touches and self.config.agent_summary),
         )
         named = not _AGENT_AT_START.isdisjoint(sdk.attributes_of(span))
         conversation = self._judge.opened(opening, named=named)
@@ -323,7 +324,7 @@ class StallSpanProcessor(SpanProcessor):
             self._passed += 1
             return False
         said = self._said_by_host(span)
-        if not span.events and KNOWN.isdisjoint(said):
+        if not sdk.has_events(span) and KNOWN.isdisjoint(said):
             trace_id, span_id = sdk.key_of(span)
             self._judge.passed(f"{trace_id:032x}", f"{span_id:016x}", span.end_time or 0)
             return False

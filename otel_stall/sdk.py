@@ -27,6 +27,7 @@ __all__ = [
     "attributes_of",
     "below_a_gap",
     "count_of",
+    "has_events",
     "key_of",
     "processors_above",
     "processors_of",
@@ -69,6 +70,14 @@ def count_of(span: ReadableSpan) -> int:
         return len(span.attributes or EMPTY)
 
 
+def has_events(span: ReadableSpan) -> bool:
+    """Return whether the span has events, without a copy of them."""
+    try:
+        return bool(span._events)
+    except AttributeError:
+        return bool(span.events)
+
+
 def view_of(span: ReadableSpan, attributes: Mapping[str, object] | None = None) -> SpanView:
     """Return the view of an SDK span, equal to `spans.from_readable_span`; of an open one as it is now.
 
@@ -89,7 +98,7 @@ def view_of(span: ReadableSpan, attributes: Mapping[str, object] | None = None) 
         _STATUS[status.status_code],
         status.description or "",
         attributes if span.end_time is not None else dict(attributes),
-        [EventView(e.name, e.timestamp, e.attributes or EMPTY) for e in span.events],
+        [EventView(e.name, e.timestamp, e.attributes or EMPTY) for e in span.events] if has_events(span) else [],
         scope.name if scope else "",
         inner if inner is not None else resource,
         bool(context and context.trace_flags.sampled),
