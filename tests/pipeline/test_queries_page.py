@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pytest
-from chain import Ports, collector, eventually, export, jaeger
+from chain import Ports, collector, eventually, export, jaeger, searched
 from downstreams import process
 from grafana_checks import read_traceql
 from jaeger_api import find_traces
+from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from recipes import Recipe, dashboard_traceql, places, recipes
@@ -66,8 +67,8 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         for spans in sent:
             export(ports["OTLP_GRPC"], spans)
         every = {"lost", "short", "well", "mended", "forgot", "own", "today"}
-        eventually(lambda: _conversations(_spans(address, {})) == every)
-        eventually(lambda: len(_spans(address, {})) == sum(map(len, sent)))
+        eventually(lambda: len(_read(searched(address, {}))) == sum(map(len, sent)))
+        assert _conversations(_spans(address, {})) == every
         yield address
 
 
@@ -82,7 +83,10 @@ def _today() -> Sequence[Any]:
 
 
 def _spans(api: str, attributes: Mapping[str, str], since: int = 0) -> list[SpanView]:
-    found = find_traces(api, "agents", attributes, since=since)
+    return _read(find_traces(api, "agents", attributes, since=since))
+
+
+def _read(found: Sequence[TracesData]) -> list[SpanView]:
     return [span for trace in found for span in views(to_json(trace), pytest.fail)]
 
 
