@@ -12,7 +12,7 @@ from rich.cells import cell_len, chop_cells
 __all__ = ["PLAIN", "Screen", "fitted", "left", "right", "wrapped"]
 
 _SGR: Final = {"bold": "1", "dim": "2", "yellow": "33", "red": "31", "green": "32", "cyan": "36"}
-_BLANKS: Final = re.compile(r" +(?=[^ ])")
+_BLANKS: Final = re.compile(r"(?<! ) +(?=[^ ])")
 
 
 @dataclass(frozen=True, slots=True)
