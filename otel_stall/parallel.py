@@ -16,7 +16,7 @@ import os
 import pickle
 import tempfile
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from itertools import groupby, repeat
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, Protocol
 
 from otel_stall.analysis import Analysis, Part, joined, judge_part, readings
-from otel_stall.calls import Reading
+from otel_stall.calls import Reading, ToolCall
 from otel_stall.config import StallConfig
 from otel_stall.crowds import Crowds, names_of
 from otel_stall.readers import Problems, Source
@@ -37,7 +37,8 @@ SHARE: Final = 16 << 20
 """Bytes of kept readings that are judged at a time, unless one crowd has more."""
 
 _HELD: Final = 2_000
-"""Readings that wait until those of one trace are written together."""
+"""Readings that wait until those of one trace are written together, unless their contents are large."""
+_HELD_CHARACTERS: Final = 8 << 20
 
 
 class Stages(Protocol):
@@ -142,17 +143,27 @@ def _keep(piece: Piece, name: str, folder: str) -> _Kept:
     kept = _Kept(path, array("Q"), array("Q"), set(), problems, count_lines(piece))
     with os.fdopen(handle, "wb") as stream:
         held: dict[int, list[Reading]] = {}
-        waiting = 0
+        waiting = characters = 0
         for reading in readings(views_of(piece, problems, name)):
             names = names_of(reading)
             kept.names.add(names)
             held.setdefault(names[0], []).append(reading)
-            waiting += 1
-            if waiting == _HELD:
+            waiting, characters = waiting + 1, characters + _characters(reading)
+            if waiting == _HELD or characters > _HELD_CHARACTERS:
                 _write(held, kept, stream)
-                waiting = 0
+                waiting = characters = 0
         _write(held, kept, stream)
     return kept
+
+
+def _characters(reading: Reading) -> int:
+    """Return about how much a reading holds; what is large in it are the texts of a call."""
+    call = reading.record
+    if not isinstance(call, ToolCall):
+        return 0
+    given = call.arguments.value
+    texts = [call.result.value, *(given.values() if isinstance(given, Mapping) else (given,))]
+    return sum(len(text) for text in texts if isinstance(text, str))
 
 
 def _write(held: dict[int, list[Reading]], kept: _Kept, stream: BinaryIO) -> None:
