@@ -36,8 +36,6 @@ from otel_stall.monitor import Monitor
 Row = dict[str, float]
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
-_LANES: Final = 500
-"""Lanes that are kept: few enough that some fall out all the time but for the first minutes."""
 
 
 class Timed(SpanProcessor):
@@ -122,13 +120,13 @@ class Events(LogRecordProcessor):
 class Soak:
     """A host with its providers, and the samples that were taken."""
 
-    def __init__(self, seed: int, folder: Path) -> None:
+    def __init__(self, seed: int, folder: Path, lanes: int) -> None:
         self.reader, self.events, self.exported = InMemoryMetricReader(), Events(), Counting()
         logs = LoggerProvider(shutdown_on_exit=False)
         logs.add_log_record_processor(self.events)
         meters = MeterProvider([self.reader], shutdown_on_exit=False)
         # Without a budget: on a busy machine hooks that wait for a core would open the breaker, and judge nothing.
-        config = StallConfig.create({"bounds": {"conversations": _LANES, "open_spans": 5_000}, "hook_seconds": 0})
+        config = StallConfig.create({"bounds": {"conversations": lanes, "open_spans": 5_000}, "hook_seconds": 0})
         self.processor = StallSpanProcessor(config, logger_provider=logs, meter_provider=meters)
         self.timed, self.pauses = Timed(self.processor), Pauses()
         provider = TracerProvider(shutdown_on_exit=False)
@@ -250,6 +248,7 @@ def plotted(rows: Sequence[Row], path: Path) -> None:
     memory.plot(steps, [row["rss_mb"] for row in rows], label="resident memory")
     memory.plot(steps, [row["snapshot_mb"] for row in rows], label="saved state")
     memory.set(ylabel="MB", ylim=(0, None))
+    nothing = float("nan")
     for name, label in (
         ("thread_p50_us", "half of the steps, CPU"),
         ("thread_p99_us", "99 %, CPU"),
@@ -257,7 +256,7 @@ def plotted(rows: Sequence[Row], path: Path) -> None:
         ("clock_max_us", "slowest, clock"),
         ("collector_max_us", "longest full garbage collection"),
     ):
-        times.plot(steps, [row[name] for row in rows], label=label)
+        times.plot(steps, [row[name] or nothing for row in rows], ".-", markersize=3, label=label)
     times.set(ylabel="us for the hook of a step", yscale="log")
     for name in sorted({name for row in rows for name in row if name.startswith(("forgotten", "stall."))}):
         counts = [row.get(name, 0) for row in rows]
@@ -278,11 +277,12 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=100)
     parser.add_argument("--save-seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--lanes", type=int, default=500, help="Lanes that are kept; some fall out all the time.")
     parser.add_argument("--csv", type=Path)
     parser.add_argument("--plot", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        run = Soak(options.seed, Path(folder))
+        run = Soak(options.seed, Path(folder), options.lanes)
         timers = [(options.save_seconds, run.save), (10.0, lambda: _collected(run.reader) and None)]
         soak(run, options.steps, options.seconds, every=max(options.steps // options.samples, 1), timers=timers)
         same = run.restored()
