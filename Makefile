@@ -12,7 +12,7 @@
 # makes two million steps through a live processor and draws memory and times.
 # `make dist` builds and checks wheel and source archive, `make test-pythons` tests the wheel on every Python that is
 # here, `make test-lowest` the oldest dependencies, `make audit` and `make licences` look at what is installed, and
-# `make lock` refreshes locks/, from which .venv is installed for tests (.venv-release, .venv-lowest).
+# `make lock` refreshes .ci/locks/, from which .venv is installed for tests (.venv-release, .venv-lowest).
 # All make a virtual environment of their own in .venv first. Debian keeps venv in a package of its
 # own: where it is missing, it is installed with apt-get (through sudo, unless run as root).
 
@@ -82,17 +82,17 @@ test-lowest: .venv-lowest/.installed
 		tests/gateway/test_core.py
 
 test-pythons: dist
-	@release/test-pythons.sh
+	@.ci/release/test-pythons.sh
 
 dist: .venv-release/.installed
-	@release/build.sh
+	@.ci/release/build.sh
 
 # `make lock UPGRADE=1` takes the newest versions that fit; else what is pinned stays where it fits.
 lock: .venv/.dev
-	release/lock.sh $(if $(UPGRADE),--upgrade)
+	.ci/release/lock.sh $(if $(UPGRADE),--upgrade)
 
 audit: .venv-release/.installed
-	@.venv-release/bin/python release/audit.py locks/dev.txt locks/release.txt
+	@.venv-release/bin/python .ci/release/audit.py .ci/locks/dev.txt .ci/locks/release.txt
 
 # Of what a user installs with the wheel and its extras: permissive licences, and MPL for what is used unchanged.
 LICENCES := Apache;MIT;BSD;PSF;Python Software Foundation;ISC;MPL-2.0;Mozilla Public License 2.0 (MPL 2.0)
@@ -102,8 +102,8 @@ licences: .venv-release/.installed .venv-lowest/.installed
 		--allow-only="$(LICENCES)" --summary --format=plain
 
 lint: .venv/.dev
-	$(BIN)/ruff format --check otel_stall tests collector-config release
-	$(BIN)/ruff check otel_stall tests collector-config release
+	$(BIN)/ruff format --check otel_stall tests collector-config .ci/release
+	$(BIN)/ruff check otel_stall tests collector-config .ci/release
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -131,20 +131,20 @@ clean:
 	$(BIN)/python -m pip install --quiet --editable '.[gateway]'
 	@touch $@
 
-.venv/.dev: pyproject.toml locks/dev.txt .venv/bin/pip
-	$(BIN)/python -m pip install --quiet --require-hashes --requirement locks/dev.txt
+.venv/.dev: pyproject.toml .ci/locks/dev.txt .venv/bin/pip
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement .ci/locks/dev.txt
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m pip check
 	@touch $@ .venv/.installed .venv/.gateway
 
-.venv-release/.installed: locks/release.txt .venv/.dev
+.venv-release/.installed: .ci/locks/release.txt .venv/.dev
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-release
-	$(BIN)/uv pip sync --quiet --python .venv-release --require-hashes locks/release.txt
+	$(BIN)/uv pip sync --quiet --python .venv-release --require-hashes .ci/locks/release.txt
 	@touch $@
 
-.venv-lowest/.installed: pyproject.toml locks/lowest.txt .venv/.dev
+.venv-lowest/.installed: pyproject.toml .ci/locks/lowest.txt .venv/.dev
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-lowest
-	$(BIN)/uv pip sync --quiet --python .venv-lowest --require-hashes locks/lowest.txt
+	$(BIN)/uv pip sync --quiet --python .venv-lowest --require-hashes .ci/locks/lowest.txt
 	$(BIN)/uv pip install --quiet --python .venv-lowest --no-deps --no-build-isolation --editable .
 	@touch $@
 

@@ -30,7 +30,7 @@ WANTED = {
 
 
 def _text(lock: str) -> str:
-    return (ROOT / "locks" / lock).read_text(encoding="utf-8")
+    return (ROOT / ".ci" / "locks" / lock).read_text(encoding="utf-8")
 
 
 def _pins(lock: str) -> dict[str, list[Requirement]]:
@@ -55,7 +55,7 @@ def test_a_lock_fits_pyproject(lock: str) -> None:
     pins = _pins(lock)
     for wanted in map(Requirement, WANTED[lock]):
         listed = pins.get(canonicalize_name(wanted.name), [])
-        assert listed, f"{wanted.name} is not in locks/{lock}: make lock"
+        assert listed, f"{wanted.name} is not in .ci/locks/{lock}: make lock"
         for pin in listed:
             assert wanted.specifier.contains(_version(pin), prereleases=True), f"{pin} is not {wanted}: make lock"
 

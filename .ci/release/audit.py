@@ -1,7 +1,7 @@
 """Says which pinned packages have known vulnerabilities, and plainly where nobody could be asked.
 
-`python release/audit.py LOCK...` asks the advisory service of the package index through pip-audit. Exit status 1 where
-a vulnerability is known. Packages of which nothing could be learnt were not audited: that is said, it is no pass.
+`python .ci/release/audit.py LOCK...` asks the advisory service of the package index through pip-audit. Exit status 1
+where a vulnerability is known. Packages of which nothing could be learnt were not audited: that is said, it is no pass.
 """
 
 from __future__ import annotations

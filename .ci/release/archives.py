@@ -1,6 +1,6 @@
 """What a wheel and a source archive of otel-stall hold, and what is wrong with two builds of them.
 
-`python release/archives.py DIST DIST` compares two folders that were built from one commit and exits with status 1
+`python .ci/release/archives.py DIST DIST` compares two folders that were built from one commit and exits with status 1
 where an archive holds what it must not, lacks what it must have, or differs from its twin.
 """
 

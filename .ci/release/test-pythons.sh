@@ -2,7 +2,7 @@
 # Installs the built wheel with the newest dependencies into an empty environment of each Python that is here, and
 # runs tests there that need nothing of the checkout but themselves. Says which Pythons ran and which are not here.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 uv=$PWD/.venv/bin/uv
 export UV_PYTHON_DOWNLOADS=never
 wanted=${PYTHONS:-3.11 3.12 3.13 3.14}
