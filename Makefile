@@ -5,9 +5,14 @@
 # `make test-vendors` tests it on the tracer providers of logfire, langfuse, traceloop, phoenix and mlflow
 # (.venv-vendors), `make matrix` on the oldest and newest SDK and those between that changed (.venv-matrix).
 # `make pipeline-demo` runs collector, gateway and Jaeger on loopback with an agent that gets stuck, and
-# `make test-pipeline` tests the configurations with the same parts; both build them first (`make parts`).
+# `make test-pipeline` tests the configurations with the same parts; both build them first (`make parts`). The
+# latter also checks the dashboards by what Grafana publishes for Node (.venv-grafana).
+# `make test-page` opens the report for a browser in a headless Chromium, `make picture` takes the README's pictures of it.
 # `make fuzz SECONDS=600` fuzzes every way in for so long each (TARGETS="readers dialect" some of them), and `make soak`
 # makes two million steps through a live processor and draws memory and times.
+# `make dist` builds and checks wheel and source archive, `make test-pythons` tests the wheel on every Python that is
+# here, `make test-lowest` the oldest dependencies, `make audit` and `make licences` look at what is installed, and
+# `make lock` refreshes .ci/locks/, from which .venv is installed for tests (.venv-release, .venv-lowest).
 # All make a virtual environment of their own in .venv first. Debian keeps venv in a package of its
 # own: where it is missing, it is installed with apt-get (through sudo, unless run as root).
 
@@ -18,7 +23,8 @@ AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 PARTS = OTEL_STALL_PARTS_BIN=$${OTEL_STALL_PARTS_BIN:-$$(collector-config/build-parts.sh)}
 
-.PHONY: demo test fuzz soak test-frameworks test-pipeline test-vendors matrix parts pipeline-demo lint check picture clean
+.PHONY: demo test fuzz soak test-frameworks test-page test-pipeline test-vendors test-lowest test-pythons matrix parts \
+	pipeline-demo lint check picture lock dist audit licences clean
 
 demo: .venv/.installed
 	$(BIN)/otel-stall demo
@@ -42,7 +48,10 @@ test-frameworks: .venv-frameworks/.installed
 test-vendors: .venv-vendors/.installed
 	.venv-vendors/bin/python -m pytest -q tests/vendors/test_*.py
 
-test-pipeline: .venv/.dev parts
+test-page: .venv/.page
+	$(BIN)/python -m pytest -q tests/page/test_*.py
+
+test-pipeline: .venv/.dev .venv-grafana/.installed parts
 	@command -v promtool >/dev/null && PATH=$$PATH:/usr/sbin command -v haproxy >/dev/null || \
 		{ $(AS_ROOT) apt-get update -q && $(AS_ROOT) apt-get install -y -q --no-install-recommends prometheus haproxy; }
 	@$(PARTS) && export OTEL_STALL_PARTS_BIN && $(BIN)/python -m pytest -q tests/pipeline/test_*.py
@@ -65,19 +74,47 @@ matrix: $(SDKS:%=.venv-matrix/%/.installed)
 		.venv-matrix/$$sdk/bin/python -m pytest -q \
 		-W "ignore:SelectableGroups:DeprecationWarning" tests/test_sdk_versions.py; done
 
+# The oldest versions that pyproject.toml allows; the newest are those of `make test-pythons`.
+LOWEST := processor scenarios exporter config journal metrics emission hosts report
+
+test-lowest: .venv-lowest/.installed
+	.venv-lowest/bin/python -m pytest -q $(LOWEST:%=tests/test_%.py) tests/dialects/test_recorded.py \
+		tests/gateway/test_core.py
+
+test-pythons: dist
+	@.ci/release/test-pythons.sh
+
+dist: .venv-release/.installed
+	@.ci/release/build.sh
+
+# `make lock UPGRADE=1` takes the newest versions that fit; else what is pinned stays where it fits.
+lock: .venv/.dev
+	.ci/release/lock.sh $(if $(UPGRADE),--upgrade)
+
+audit: .venv-release/.installed
+	@.venv-release/bin/python .ci/release/audit.py .ci/locks/dev.txt .ci/locks/release.txt
+
+# Of what a user installs with the wheel and its extras: permissive licences, and MPL for what is used unchanged.
+LICENCES := Apache;MIT;BSD;PSF;Python Software Foundation;ISC;MPL-2.0;Mozilla Public License 2.0 (MPL 2.0)
+
+licences: .venv-release/.installed .venv-lowest/.installed
+	@.venv-release/bin/pip-licenses --python=.venv-lowest/bin/python --from=mixed --partial-match \
+		--allow-only="$(LICENCES)" --summary --format=plain
+
 lint: .venv/.dev
-	$(BIN)/ruff format --check otel_stall tests collector-config
-	$(BIN)/ruff check otel_stall tests collector-config
+	$(BIN)/ruff format --check otel_stall tests collector-config .ci/release
+	$(BIN)/ruff check otel_stall tests collector-config .ci/release
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 check: lint test
 
-picture: .venv/.installed
+picture: .venv/.page
 	$(BIN)/otel-stall demo --fast --svg docs/demo.svg >/dev/null
+	$(BIN)/python tests/page/picture.py demo-output/spans-report.html docs
 
 clean:
-	rm -rf .venv .venv-frameworks .venv-vendors .venv-matrix demo-output
+	rm -rf .venv .venv-frameworks .venv-grafana .venv-vendors .venv-matrix .venv-release .venv-lowest dist demo-output
 
 .venv/bin/pip:
 	@test -n "$(PYTHON)" || { echo "otel-stall needs Python 3.11 or newer" >&2; exit 1; }
@@ -94,14 +131,42 @@ clean:
 	$(BIN)/python -m pip install --quiet --editable '.[gateway]'
 	@touch $@
 
-.venv/.dev: .venv/.installed
-	$(BIN)/python -m pip install --quiet --group dev
+.venv/.dev: pyproject.toml .ci/locks/dev.txt .venv/bin/pip
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement .ci/locks/dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m pip check
+	@touch $@ .venv/.installed .venv/.gateway
+
+.venv-release/.installed: .ci/locks/release.txt .venv/.dev
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-release
+	$(BIN)/uv pip sync --quiet --python .venv-release --require-hashes .ci/locks/release.txt
+	@touch $@
+
+.venv-lowest/.installed: pyproject.toml .ci/locks/lowest.txt .venv/.dev
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-lowest
+	$(BIN)/uv pip sync --quiet --python .venv-lowest --require-hashes .ci/locks/lowest.txt
+	$(BIN)/uv pip install --quiet --python .venv-lowest --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# Debian has Chromium as a package; Ubuntu has not, there it is the one that playwright brings.
+.venv/.page: .venv/.dev
+	$(BIN)/python -m pip install --quiet --group page
+	@test -n "$$OTEL_STALL_CHROMIUM" || command -v chromium chromium-browser google-chrome >/dev/null || \
+		{ $(AS_ROOT) apt-get update -q && $(AS_ROOT) apt-get install -y -q --no-install-recommends chromium; } || \
+		$(BIN)/playwright install --with-deps chromium
 	@touch $@
 
 .venv-frameworks/.installed: pyproject.toml .venv/bin/pip
 	$(PYTHON) -m venv .venv-frameworks
 	.venv-frameworks/bin/python -m pip install --quiet --upgrade pip
 	.venv-frameworks/bin/python -m pip install --quiet --editable . --group frameworks
+	@touch $@
+
+# What Grafana publishes to check dashboards with; the lock file beside the tests says which.
+.venv-grafana/.installed: $(addprefix tests/pipeline/grafana/,package.json package-lock.json)
+	@command -v npm >/dev/null || { $(AS_ROOT) apt-get update -q && $(AS_ROOT) apt-get install -y -q nodejs npm; }
+	@mkdir -p $(@D) && cp $^ $(@D)
+	cd $(@D) && npm ci --silent --no-audit --no-fund --ignore-scripts
 	@touch $@
 
 .venv-vendors/.installed: pyproject.toml .venv/bin/pip

@@ -35,15 +35,18 @@ message_type { name: "Request"
 """
 
 
-def find_traces(address: str, service: str, attributes: Mapping[str, str], seconds: float = 10) -> list[TracesData]:
+def find_traces(
+    address: str, service: str, attributes: Mapping[str, str], seconds: float = 10, *, since: int = 0
+) -> list[TracesData]:
     """Return the traces in which one span of that service has all these attributes, as they are stored; at most 100.
 
-    `address` is that of Jaeger's gRPC API. Raises grpc.RpcError where it does not answer within so many seconds.
+    `address` is that of Jaeger's gRPC API; `since` leaves out what began before, in seconds since 1970. Raises
+    grpc.RpcError where it does not answer within so many seconds.
     """
     query = {
         "service_name": service,
         "attributes": [{"key": key, "value": value} for key, value in attributes.items()],
-        "start_time_min": {"seconds": 0},
+        "start_time_min": {"seconds": since},
         "start_time_max": {"seconds": _YEAR_2100},
         "search_depth": _DEPTH,
         # Else Jaeger changes the traces it holds in memory, which ends it (2.13) where one is just being written.

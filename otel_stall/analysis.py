@@ -7,8 +7,9 @@ spans alone: files, shards and their order make no difference.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
 from otel_stall import dialects
 from otel_stall.calls import Capture, ModelCall, Reading
@@ -20,14 +21,34 @@ from otel_stall.monitor import MAIN, Monitor, at_mark
 from otel_stall.observations import Effect, Step
 from otel_stall.runs import Run, RunCount, Said
 from otel_stall.spans import SpanView
+from otel_stall.values import replace
 from otel_stall.verdicts import Change, Declaration, Gain, Judged, Milestone, Stall
 
-__all__ = ["Analysis", "ConversationAnalysis", "Counters", "Observable", "StepDetail", "Summary", "analyze"]
+__all__ = [
+    "Analysis",
+    "ConversationAnalysis",
+    "Counters",
+    "Cut",
+    "Observable",
+    "Part",
+    "StepDetail",
+    "Summary",
+    "Watch",
+    "analyze",
+    "joined",
+    "judge_part",
+    "readings",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class StepDetail:
-    """One counted step as the report shows it; nothing of its contents but the tool's name."""
+    """One counted step as the report shows it; nothing of its contents but the names of tool and known command.
+
+    `dry` are the steps without gain up to this one, `since_milestone` those since a verified milestone.
+    Fingerprints are the digests of a verdict, None where the content is unknown. `span_id` is the step's span, or
+    the one that its log record was written in, "" for none.
+    """
 
     step: int
     tool: str
@@ -39,6 +60,22 @@ class StepDetail:
     gain: Gain
     reason: str
     waste: float
+    dry: int = 0
+    since_milestone: int = 0
+    call_fingerprint: int | None = None
+    outcome_fingerprint: int | None = None
+    command: str = ""
+    trace_id: str = ""
+    span_id: str = ""
+    end_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A compaction of the context after a step, 0 before the first; `inferred` from token counts alone."""
+
+    step: int
+    inferred: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +93,8 @@ class ConversationAnalysis:
 
     `captured` counts the steps whose arguments and results were recorded; `exit_codes` the commands and
     checks with an exit code, of `commands`. `outcome` is what the host says of the last run, "" where nothing.
-    `tokens` are those of all model turns, None where the traces carry no token counts.
+    `tokens` are those of all model turns, None where the traces carry no token counts. `start_ns` and `end_ns` are
+    the first start and the last end, 0 where no span tells.
     """
 
     conversation: str
@@ -77,6 +115,9 @@ class ConversationAnalysis:
     details: tuple[StepDetail, ...] = ()
     tokens: int | None = None
     runs: tuple[Run, ...] = ()
+    cuts: tuple[Cut, ...] = ()
+    start_ns: int = 0
+    end_ns: int = 0
 
     @property
     def stalled_steps(self) -> int:
@@ -142,25 +183,73 @@ class Analysis:
     tool_call_budget: int = 0
 
 
+class Watch(Protocol):
+    """Who is told how far an analysis is, on its thread, often; it must be quick and not raise."""
+
+    def read(self, conversation: str) -> None:
+        """Take note that a span was read, and which conversation it names, "" for none."""
+
+    def judged(self, done: int, of: int) -> None:
+        """Take note of how many conversations are judged, once before the first and after each."""
+
+
 def analyze(
     views: Iterable[SpanView],
     config: StallConfig | None = None,
     *,
     details: bool = False,
     each: Callable[[Judged, int], None] | None = None,
+    only: Callable[[Sequence[str]], Collection[str]] | None = None,
+    watch: Watch | None = None,
     monitor: Callable[[StallConfig], Monitor] = Monitor,
 ) -> Analysis:
     """Return what the fold says of all conversations in these spans.
 
     `details` keeps one entry per step; `each` is called with every judgement and the end of its span in
     ns, conversation by conversation, for what a caller wants beside the analysis; `monitor` makes the
-    fold of one conversation. Never raises on content.
+    fold of one conversation. `only` is given the ids of all conversations, sorted, and returns those to be
+    judged: lanes and summary are of these alone. `watch` is told how far it is. Never raises on content;
+    what `only` raises passes.
     """
     config = config or StallConfig()
-    spans, conversations = _conversations(views)
+    given = readings(views, watch)
+    part = judge_part(given, config, details=details, each=each, only=only, watch=watch, monitor=monitor)
+    return joined([part], config)
+
+
+class Part(NamedTuple):
+    """What was found in conversations that share nothing with any other: spans read, lanes with their beginning."""
+
+    spans: int
+    lanes: Sequence[tuple[int, ConversationAnalysis]]
+
+
+def readings(views: Iterable[SpanView], watch: Watch | None = None) -> Iterator[Reading]:
+    """Yield what the dialects make of spans and log records, without log records that say nothing."""
+    for view in views:
+        reading = dialects.read(view)
+        if watch is not None:
+            watch.read(reading.conversation)
+        if not reading.log or reading.record is not None:
+            yield reading
+
+
+def judge_part(
+    given: Iterable[Reading],
+    config: StallConfig,
+    *,
+    details: bool = False,
+    each: Callable[[Judged, int], None] | None = None,
+    only: Callable[[Sequence[str]], Collection[str]] | None = None,
+    watch: Watch | None = None,
+    monitor: Callable[[StallConfig], Monitor] = Monitor,
+) -> Part:
+    """Return what the fold says of all conversations in these readings; parts may be judged apart and `joined`."""
+    spans, conversations = _conversations(given)
     lanes: dict[tuple[str, str], _Lane] = {}
     said: dict[str, Said] = {}
-    for conversation in sorted(conversations):
+    wanted = conversations if only is None else conversations.keys() & only(_judgeable(conversations))
+    for conversation in _told(sorted(wanted), watch):
         fold, clock = monitor(config), SetClock()
         fold.clock = clock
         listed = conversations.pop(conversation)
@@ -169,18 +258,35 @@ def analyze(
             for judged in _take(lanes, own, reading, fold, details):
                 if each is not None:
                     each(judged, reading.end_ns)
-    began = sorted(lanes.items(), key=lambda item: (item[1].start_ns, item[0]))
-    found = tuple(lane.result(*key, said[key[0]]) for key, lane in began)
+    return Part(spans, [(lane.start_ns, lane.result(*key, said[key[0]])) for key, lane in lanes.items()])
+
+
+def joined(parts: Iterable[Part], config: StallConfig) -> Analysis:
+    """Return the analysis of parts that have no conversation and no trace in common."""
+    spans = 0
+    lanes: list[tuple[int, ConversationAnalysis]] = []
+    for part in parts:
+        spans += part.spans
+        lanes += part.lanes
+    lanes.sort(key=lambda lane: (lane[0], lane[1].conversation, lane[1].lane))
+    found = tuple(lane for _, lane in lanes)
     return Analysis(found, summarize(found), spans, config.detection.tool_call_budget)
 
 
-def _traces(views: Iterable[SpanView]) -> dict[str, dict[str, Reading]]:
+def _told(conversations: Sequence[str], watch: Watch | None) -> Iterator[str]:
+    """Yield the conversations, and tell how many of them are done."""
+    for done, conversation in enumerate(conversations):
+        if watch is not None:
+            watch.judged(done, len(conversations))
+        yield conversation
+    if watch is not None:
+        watch.judged(len(conversations), len(conversations))
+
+
+def _traces(given: Iterable[Reading]) -> dict[str, dict[str, Reading]]:
     """Return one reading per span by trace id and span id; of copies of one span the fullest stands."""
     traces: dict[str, dict[str, Reading]] = {}
-    for view in views:
-        reading = dialects.read(view)
-        if reading.log and reading.record is None:
-            continue
+    for reading in given:
         trace = traces.setdefault(reading.trace_id, {})
         other = trace.get(reading.span_id)
         trace[reading.span_id] = reading if other is None else max(other, reading, key=_fullness)
@@ -196,9 +302,9 @@ def _fullness(reading: Reading) -> tuple[int, int, str]:
     return reading.end_ns, len(text), text
 
 
-def _conversations(views: Iterable[SpanView]) -> tuple[int, dict[str, list[tuple[Whose, Reading]]]]:
+def _conversations(given: Iterable[Reading]) -> tuple[int, dict[str, list[tuple[Whose, Reading]]]]:
     """Return how many spans there are, and each conversation's readings in order, every call once."""
-    traces = _traces(views)
+    traces = _traces(given)
     lineage = Lineage.of(sorted((r for trace in traces.values() for r in trace.values()), key=_order))
     spans = sum(not reading.log for trace in traces.values() for reading in trace.values())
     once = sorted(doubles.merge(r for trace in traces.values() for r in trace.values()), key=_order)
@@ -214,6 +320,12 @@ def _conversations(views: Iterable[SpanView]) -> tuple[int, dict[str, list[tuple
     for listed in conversations.values() if marked else ():
         listed.sort(key=lambda entry: _order(entry[1]))
     return spans, conversations
+
+
+def _judgeable(conversations: dict[str, list[tuple[Whose, Reading]]]) -> list[str]:
+    """Return the ids of those that make a lane, sorted; the others hold no more than what is said of a run."""
+    lanes = (id_ for id_, listed in conversations.items() if any(one.record or one.marks for _, one in listed))
+    return sorted(lanes)
 
 
 def _marks(marked: Iterable[Reading], lineage: Lineage) -> Iterator[tuple[Whose, Reading]]:
@@ -236,17 +348,18 @@ def _take(
     lane.meet(own, reading)
     judge = monitor.mark if reading.marks else monitor.observe
     for judged in judge(reading, own.conversation, name, own.agent):
-        lane.take(judged, details)
+        lane.take(judged, reading, details)
         yield judged
 
 
 @dataclass(slots=True)
 class _Lane:
     start_ns: int
+    end_ns: int = 0
     agent: str = ""
     service: str = ""
     steps: int = 0
-    compactions: int = 0
+    cuts: list[Cut] = field(default_factory=list)
     partial: bool = False
     counters: Counters = Counters()
     milestones: list[Milestone] = field(default_factory=list)
@@ -261,6 +374,7 @@ class _Lane:
 
     def meet(self, own: Whose, reading: Reading) -> None:
         self.start_ns = min(self.start_ns, reading.start_ns or reading.end_ns)
+        self.end_ns = max(self.end_ns, reading.end_ns)
         self.agent = self.agent or own.agent
         self.service = self.service or reading.service
         if reading.run_id and not reading.is_agent and reading.run_id != self.runs[-1].run_id:
@@ -271,7 +385,7 @@ class _Lane:
             case ModelCall(input_tokens=given, output_tokens=made) if given is not None or made is not None:
                 self.tokens = (self.tokens or 0) + (given or 0) + (made or 0)
 
-    def take(self, judged: Judged, details: bool) -> None:
+    def take(self, judged: Judged, reading: Reading, details: bool) -> None:
         verdict = judged.verdict
         self.runs[-1].take(judged)
         self.partial = self.partial or judged.partial
@@ -283,9 +397,10 @@ class _Lane:
                 self.stalls[changed.stall.number] = changed.stall
             if changed.milestone is not None:
                 self._reach(changed.milestone)
-            self.compactions += changed.change is Change.CONTEXT_COMPACTED
+            if changed.change is Change.CONTEXT_COMPACTED:
+                self.cuts.append(Cut(changed.step, changed.inferred))
         if verdict.counted and isinstance(judged.observation, Step):
-            self._count(judged.observation, judged, details)
+            self._count(judged.observation, judged, reading if details else None)
 
     def _reach(self, milestone: Milestone) -> None:
         """Take in a milestone, and let the declared ones that it verifies say so."""
@@ -295,15 +410,15 @@ class _Lane:
             ]
         self.milestones.append(milestone)
 
-    def _count(self, step: Step, judged: Judged, details: bool) -> None:
+    def _count(self, step: Step, judged: Judged, detailed: Reading | None) -> None:
         command = step.effect in (Effect.COMMAND, Effect.CHECK)
         self.steps += 1
         self.arguments += step.arguments is Capture.CAPTURED
         self.results += step.result is Capture.CAPTURED
         self.commands += command
         self.exit_codes += command and step.exit_code is not None
-        if details:
-            self.details.append(_detail(step, judged))
+        if detailed is not None:
+            self.details.append(_detail(step, judged, detailed))
 
     def result(self, conversation: str, lane: str, said: Said) -> ConversationAnalysis:
         return ConversationAnalysis(
@@ -312,7 +427,7 @@ class _Lane:
             agent=self.agent,
             service=self.service,
             steps=self.steps,
-            compactions=self.compactions,
+            compactions=len(self.cuts),
             partial=self.partial,
             outcome=said.outcome,
             milestones=tuple(self.milestones),
@@ -325,6 +440,9 @@ class _Lane:
             details=tuple(self.details),
             tokens=self.tokens,
             runs=tuple(self._run(conversation, lane, run, said) for run in self.runs if run.steps),
+            cuts=tuple(self.cuts),
+            start_ns=self.start_ns,
+            end_ns=self.end_ns,
         )
 
     def _run(self, conversation: str, lane: str, run: RunCount, said: Said) -> Run:
@@ -347,7 +465,7 @@ def _waited(one: Milestone, by: Milestone) -> bool:
     return declared and Declaration(one.step, one.name) in by.confirms
 
 
-def _detail(step: Step, judged: Judged) -> StepDetail:
+def _detail(step: Step, judged: Judged, reading: Reading) -> StepDetail:
     verdict = judged.verdict
     return StepDetail(
         step=verdict.step,
@@ -360,6 +478,14 @@ def _detail(step: Step, judged: Judged) -> StepDetail:
         gain=verdict.gain,
         reason=verdict.reason,
         waste=verdict.waste,
+        dry=verdict.steps_since_gain,
+        since_milestone=verdict.steps_since_milestone,
+        call_fingerprint=verdict.call_fingerprint,
+        outcome_fingerprint=verdict.outcome_fingerprint,
+        command=step.command,
+        trace_id=judged.trace_id,
+        span_id=reading.parent_id if reading.log else judged.span_id,
+        end_ns=reading.end_ns,
     )
 
 

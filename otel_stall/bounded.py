@@ -27,7 +27,7 @@ _V = TypeVar("_V")
 
 def trim(entries: dict[_K, _V], limit: int, dropped: Counter[str], what: str) -> list[tuple[_K, _V]]:
     """Drop the oldest entries over the limit, count them as `what`, and return them."""
-    gone = []
+    gone: list[tuple[_K, _V]] = []
     while len(entries) > limit:
         # Another thread may have been here first, where the owner holds no lock.
         oldest = next(iter(entries), None)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from otel_stall.values import unguarded
+
 __all__ = [
     "ABSENT",
     "Capture",
@@ -35,6 +37,7 @@ class Capture(StrEnum):
     TRUNCATED = "truncated"
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class Content:
     """Arguments or a result, parsed and unwrapped, and whether they can be relied upon."""
@@ -46,6 +49,7 @@ class Content:
 ABSENT = Content()
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class Hints:
     """What only a host can know, as `stall.*` attributes on the tool span; "" and None mean not said.
@@ -85,6 +89,7 @@ class ToolAnnotations:
 NO_ANNOTATIONS = ToolAnnotations()
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """One executed tool call as its emitter described it.
@@ -115,6 +120,7 @@ class ToolCall:
     annotations: ToolAnnotations = NO_ANNOTATIONS
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class ModelCall:
     """One model inference: what the assistant said, and what the model's input tells of turns and context.
@@ -177,6 +183,7 @@ class HostMark:
     conversation: str = ""
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class Reading:
     """All that the dialects made of one span.

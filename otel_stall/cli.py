@@ -6,23 +6,23 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 import click
 
 from otel_stall import __version__
+from otel_stall.cli_forms import STDIN, WRITERS, Run, views, watched
 from otel_stall.cli_gateway import hook, serve, status
-from otel_stall.errors import ConfigError, ConfigFileError, NoAnswerError
+from otel_stall.errors import ConfigError, ConfigFileError, NoAnswerError, SelectionError
 
 if TYPE_CHECKING:
     from otel_stall.config import StallConfig
     from otel_stall.readers import Problems
-    from otel_stall.report.credit import Credits
-    from otel_stall.spans import SpanView
+    from otel_stall.report.page import TraceLink
 
 __all__ = ["commands", "main"]
 
@@ -31,10 +31,9 @@ NOTHING_READ = 1
 WRONG_USAGE = 2
 """Exit status for a wrong option or setting."""
 _INTERRUPTED = 130
+_INTERNAL = 70
 FORMATS = ("otlp", "jaeger", "tempo", "phoenix", "cloudwatch", "trail", "sdk")
 """Names of the formats that can be read; the same as in `readers`, which is imported only when a command runs."""
-STDIN = "-"
-"""Path that stands for standard input."""
 
 
 _from = click.option(
@@ -45,6 +44,7 @@ _from = click.option(
     show_default="told by the content",
     help="Read everything as this format.",
 )
+_no_progress = click.option("--no-progress", is_flag=True, help="Do not show how far long work is.")
 
 
 @click.group(name="otel-stall", context_settings={"help_option_names": ["-h", "--help"]})
@@ -57,12 +57,16 @@ def commands() -> None:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "json", "otlp"]),
+    type=click.Choice(["text", "json", "html", "otlp"]),
     default="text",
     show_default=True,
-    help="A report to read, one JSON object, or the input written back with the verdicts on its spans.",
+    help="A report to read, one JSON object, a page for a browser, or the input with the verdicts on its spans.",
 )
-@click.option("--steps", is_flag=True, help="With --format json: what is known of every step.")
+@click.option("--steps", is_flag=True, help="With --format json or --conversation: what is known of every step.")
+@click.option(
+    "--conversation", metavar="ID", help="One conversation alone, by its id or a beginning that no other has."
+)
+@click.option("--all", "whole", is_flag=True, help="List every conversation, not only those that cost most.")
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file, not standard output."
 )
@@ -74,16 +78,33 @@ def commands() -> None:
 )
 @click.option("--baseline", type=click.Path(path_type=Path), help="What is normal, a file that calibrate wrote.")
 @click.option("--credit", is_flag=True, help="How directly each segment led to its milestone, in text and json.")
+@click.option(
+    "--trace-url",
+    metavar="TEMPLATE",
+    help="With --format html: where traces are seen, e.g. http://localhost:16686/trace/{trace_id}?uiFind={span_id}",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    show_default="one a processor",
+    help="Processes that share the work on large files, with text, json and html.",
+)
 @_from
+@_no_progress
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 def analyze(
     form: str,
     steps: bool,
+    conversation: str | None,
+    whole: bool,
     output: Path | None,
     config_path: Path | None,
     baseline: Path | None,
     credit: bool,
+    trace_url: str | None,
+    jobs: int | None,
     origin: str | None,
+    no_progress: bool,
     paths: Sequence[str],
 ) -> int:
     """Say which conversations in exported traces stalled, where, and why.
@@ -91,96 +112,50 @@ def analyze(
     PATH is a file, a folder or "-" for standard input: OTLP as JSON lines or protobuf, traces as Jaeger,
     Tempo, Phoenix or CloudWatch give them out or as the TRAIL benchmark has them, or spans as the Python
     SDK prints them; gzip and Zstandard are recognised. Exit status 1 if no span could be read.
+
+    With --conversation the text is the course of that conversation, step by step, and each stall with its
+    evidence; every figure is of that conversation alone.
     """
     from otel_stall.readers import Problems
 
     _check(output, paths)
-    if steps and form != "json":
-        raise click.UsageError("--steps goes with --format json")
-    if credit and form == "otlp":
-        raise click.UsageError("--credit goes with text and json")
+    _check_forms(form, conversation, steps=steps, credit=credit, whole=whole, linked=trace_url is not None)
+    link = _trace_link(trace_url)
     problems = Problems()
     config = _config(config_path, baseline)
     with _repeatable(paths, form) as stdin, _opened(output) as out:
         try:
-            _FORMS[form](_Run(tuple(paths), config, problems, stdin, out, steps, credit, origin or ""))
+            run = Run(tuple(paths), config, problems, stdin, out, steps, credit, origin or "", not no_progress, link)
+            WRITERS[form](replace(run, conversation=conversation, whole=whole, jobs=jobs))
             out.flush()
         except BrokenPipeError:
             _discard_output()
+        except SelectionError:
+            if status := _say(problems, listed=True):
+                return status
+            raise
         shown = form == "text" and out is sys.stdout and out.isatty()
     return _say(problems, listed=not shown)
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    paths: Sequence[str]
-    config: StallConfig
-    problems: Problems
-    stdin: BinaryIO
-    out: TextIO
-    steps: bool
-    credit: bool
-    origin: str
-
-    def credits(self) -> Credits | None:
-        """Return how credit is shown, None where it was not asked for."""
-        from otel_stall.report.credit import Credits
-
-        return Credits(self.config.baseline) if self.credit else None
+def _check_forms(form: str, conversation: str | None, *, steps: bool, credit: bool, whole: bool, linked: bool) -> None:
+    """Raise an error for options that do not go together."""
+    told = form == "text" and conversation is not None
+    for wrong, said in (
+        (conversation is not None and form == "otlp", "--conversation goes with text, json and html"),
+        (steps and form != "json" and not told, "--steps goes with --format json, or with the text of --conversation"),
+        (credit and form not in ("text", "json"), "--credit goes with text and json"),
+        (whole and (form != "text" or told), "--all goes with the text of all conversations"),
+        (linked and form != "html", "--trace-url goes with --format html"),
+    ):
+        if wrong:
+            raise click.UsageError(said)
 
 
-def _text(run: _Run) -> None:
-    from otel_stall.analysis import analyze
-    from otel_stall.report.text import render
+def _trace_link(template: str | None) -> TraceLink | None:
+    from otel_stall.report.page import TraceLink
 
-    found = analyze(_views(run), run.config)
-    terminal = run.out.isatty()
-    width = shutil.get_terminal_size().columns if terminal else None
-    colour = terminal and "NO_COLOR" not in os.environ
-    run.out.write(render(found, run.problems, width=width, colour=colour, credit=run.credits()))
-
-
-def _json(run: _Run) -> None:
-    from otel_stall.analysis import analyze
-    from otel_stall.report.json import render
-
-    found = analyze(_views(run), run.config, details=run.steps)
-    run.out.write(render(found, run.problems, steps=run.steps, credit=run.credits()))
-
-
-def _otlp(run: _Run) -> None:
-    from otel_stall.analysis import analyze
-    from otel_stall.readers import Problems, records
-    from otel_stall.report.otlp import Verdicts, lines
-
-    verdicts = Verdicts(run.config.fingerprint_key)
-    analyze(_views(run), run.config, each=verdicts.take)
-    if STDIN in run.paths:
-        run.stdin.seek(0)
-    again = records(run.paths, problems=Problems(), stdin=run.stdin, name=run.origin)
-    run.out.writelines(lines(again, verdicts))
-
-
-_FORMS: dict[str, Callable[[_Run], None]] = {"text": _text, "json": _json, "otlp": _otlp}
-
-
-def _views(run: _Run) -> Iterator[SpanView]:
-    """Yield the spans of the input, with a count on the terminal while they are read."""
-    from otel_stall.readers import read_paths
-
-    views = read_paths(run.paths, problems=run.problems, stdin=run.stdin, name=run.origin)
-    return _counted(views) if sys.stderr.isatty() else views
-
-
-def _counted(views: Iterator[SpanView]) -> Iterator[SpanView]:
-    from rich.console import Console
-
-    with Console(stderr=True).status("reading spans") as status:
-        for count, view in enumerate(views, 1):
-            if count % 1000 == 0:
-                status.update(f"{count:,} spans read")
-            yield view
-        status.update("judging the steps")
+    return None if template is None else TraceLink(template)
 
 
 @contextmanager
@@ -266,14 +241,14 @@ def _say(problems: Problems, *, listed: bool) -> int:
     help="File the baseline is written to.",
 )
 @_from
+@_no_progress
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-def calibrate(outcomes: Path | None, output: Path, origin: str | None, paths: Sequence[str]) -> int:
+def calibrate(outcomes: Path | None, output: Path, origin: str | None, no_progress: bool, paths: Sequence[str]) -> int:
     """Learn from runs that went well how many steps without a milestone are normal.
 
     PATH is what `analyze` reads; outcome and task of a run are stall.run.outcome, stall.task.id and
     stall.task.class on its spans. The file is for --baseline, or the setting `baseline`.
     """
-    from otel_stall.analysis import analyze
     from otel_stall.calibration import calibrate
     from otel_stall.labels import read_labels
     from otel_stall.readers import Problems
@@ -283,8 +258,8 @@ def calibrate(outcomes: Path | None, output: Path, origin: str | None, paths: Se
     labels = read_labels(outcomes) if outcomes else {}
     problems, config = Problems(), _config(None)
     with _repeatable(paths, "text") as stdin:
-        run = _Run(tuple(paths), config, problems, stdin, sys.stdout, False, False, origin or "")
-        found = analyze(_views(run), config)
+        run = Run(tuple(paths), config, problems, stdin, sys.stdout, False, False, origin or "", not no_progress)
+        found = run.analysis()
     if status := _say(problems, listed=True):
         return status
     runs = [run for lane in found.conversations for run in lane.runs]
@@ -308,8 +283,16 @@ def calibrate(outcomes: Path | None, output: Path, origin: str | None, paths: Se
     help="With --milestones: settings in YAML; OTEL_STALL_* variables complete them.",
 )
 @_from
+@_no_progress
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-def doctor(form: str, milestones: bool, config_path: Path | None, origin: str | None, paths: Sequence[str]) -> int:
+def doctor(
+    form: str,
+    milestones: bool,
+    config_path: Path | None,
+    origin: str | None,
+    no_progress: bool,
+    paths: Sequence[str],
+) -> int:
     """Say whether traces can be judged, and what to switch on where they cannot.
 
     PATH is what `analyze` reads. Which spans are tool calls, which were left out and why, and how many
@@ -323,23 +306,27 @@ def doctor(form: str, milestones: bool, config_path: Path | None, origin: str | 
     if config_path is not None and not milestones:
         raise click.UsageError("--config goes with --milestones")
     problems, config = Problems(), _config(config_path)
-    run = _Run(tuple(paths), config, problems, sys.stdin.buffer, sys.stdout, False, False, origin or "")
+    run = Run(tuple(paths), config, problems, sys.stdin.buffer, sys.stdout, False, False, origin or "", not no_progress)
     _print((_surveyed if milestones else _examined)(run, form))
     return _say(problems, listed=form == "json" or not sys.stdout.isatty())
 
 
-def _examined(run: _Run, form: str) -> str:
+def _examined(run: Run, form: str) -> str:
     from otel_stall.doctor import examine
     from otel_stall.report.doctor import document, render
 
-    return (document if form == "json" else render)(examine(_views(run)), run.problems)
+    with watched(run) as watch:
+        found = examine(views(run, watch))
+    return (document if form == "json" else render)(found, run.problems)
 
 
-def _surveyed(run: _Run, form: str) -> str:
+def _surveyed(run: Run, form: str) -> str:
     from otel_stall.report.survey import document, render
     from otel_stall.survey import survey
 
-    return (document if form == "json" else render)(survey(_views(run), run.config), run.problems)
+    with watched(run) as watch:
+        found = survey(views(run, watch), run.config)
+    return (document if form == "json" else render)(found, run.problems)
 
 
 @commands.command()
@@ -412,6 +399,9 @@ def _status(arguments: Sequence[str] | None) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
+    except SelectionError as error:
+        click.echo(f"otel-stall: {error}", err=True)
+        return WRONG_USAGE
     except NoAnswerError as error:
         click.echo(f"otel-stall: {error}", err=True)
         return NOTHING_READ
@@ -427,4 +417,15 @@ def _status(arguments: Sequence[str] | None) -> int:
         _discard_output()
         click.echo(f"otel-stall: {error.strerror or type(error).__name__}", err=True)
         return WRONG_USAGE
+    except Exception as error:
+        _tell_internal(error)
+        return _INTERNAL
     return ended if isinstance(ended, int) else 0
+
+
+def _tell_internal(error: Exception) -> None:
+    """Say where an error of ours happened, without its message: that may hold what was being read."""
+    import traceback
+
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    click.echo(f"{frames}otel-stall: an internal error, {type(error).__name__}, at the last of these places", err=True)

@@ -9,10 +9,10 @@ must not depend on the day of the analysis: there a time counts once another spa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
 from otel_stall.calls import Reading
+from otel_stall.values import replace
 
 __all__ = ["AHEAD_NS", "SetClock", "arrived", "confirmed"]
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from otel_stall.observations import Effect
 from otel_stall.rulings import NO_RULING, NO_RULINGS, Ruling, Rulings
+from otel_stall.values import unguarded
 from otel_stall.vocabulary import (
     CHECK_SUBCOMMANDS,
     CHECK_WORDS,
@@ -57,12 +58,26 @@ class SimpleCommand:
     targets: tuple[str, ...] = ()
     head: str = field(init=False, default="")
     """The command's own name, without a path; "" where there is none."""
+    plain: tuple[str, ...] = field(init=False, default=(), compare=False)
+    """The words after the name that are no options."""
+    operands: tuple[str, ...] = field(init=False, default=(), compare=False)
+    """The words after the name that are neither options nor the values of those that name a place."""
+    sub: str = field(init=False, default="", compare=False)
+    """The subcommand of a command that has one (`git status` -> `status`), "" otherwise."""
 
     def __post_init__(self) -> None:
-        if self.words:
-            object.__setattr__(self, "head", self.words[0].rsplit("/", 1)[-1])
+        if not self.words:
+            return
+        head = self.words[0].rsplit("/", 1)[-1]
+        operands = _operands(head, self.words[1:])
+        sub = _python_module(self.words) if head.startswith("python") else operands[0] if operands else ""
+        object.__setattr__(self, "head", head)
+        object.__setattr__(self, "plain", tuple([word for word in self.words[1:] if not word.startswith("-")]))
+        object.__setattr__(self, "operands", operands)
+        object.__setattr__(self, "sub", sub)
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class Shell:
     """What a whole command line does.
@@ -126,7 +141,7 @@ def parse(command: str, rulings: Rulings = NO_RULINGS) -> Shell:
 
 
 def _ruling(one: SimpleCommand, rulings: Rulings) -> Ruling:
-    return rulings.of_command(one.words, (one.head, *_operands(one))) if rulings.commands else NO_RULING
+    return rulings.of_command(one.words, (one.head, *one.operands)) if rulings.commands else NO_RULING
 
 
 def _ruled(effect: Effect, ruling: Ruling | None) -> Effect:
@@ -288,7 +303,7 @@ def _takes_back(acting: list[SimpleCommand], effects: list[Effect]) -> bool:
 
 
 def _leaves_no_content(one: SimpleCommand) -> bool:
-    return one.head in REMOVES or (one.head == "git" and _subcommand(one) in ("add", "config", "init", "rm"))
+    return one.head in REMOVES or (one.head == "git" and one.sub in ("add", "config", "init", "rm"))
 
 
 def _python_module(words: tuple[str, ...]) -> str:
@@ -298,23 +313,16 @@ def _python_module(words: tuple[str, ...]) -> str:
     return ""
 
 
-def _subcommand(one: SimpleCommand) -> str:
-    """Return the subcommand of a command that has one (`git status` -> `status`), "" otherwise."""
-    if one.head.startswith("python"):
-        return _python_module(one.words)
-    return next(iter(_operands(one)), "")
-
-
-def _operands(one: SimpleCommand) -> list[str]:
-    """Return the words of a command that are neither options nor the values of those that name a place."""
-    places = ("-C", "-c", "--prefix", "--filter", "-w") if one.head in _PLACED else ()
-    words = one.words[1:]
+def _operands(head: str, words: tuple[str, ...]) -> tuple[str, ...]:
+    if head not in _PLACED:
+        return tuple([word for word in words if not word.startswith("-") or word == "--build"])
+    places = ("-C", "-c", "--prefix", "--filter", "-w")
     valued = {index + 1 for index, word in enumerate(words) if word in places}
-    return [
+    return tuple(
         word
         for index, word in enumerate(words)
         if index not in valued and (not word.startswith("-") or word == "--build")
-    ]
+    )
 
 
 _PLACED = frozenset({"git", "npm", "pnpm", "yarn", "make"})
@@ -322,7 +330,7 @@ _PLACED = frozenset({"git", "npm", "pnpm", "yarn", "make"})
 
 
 def _effect(one: SimpleCommand) -> Effect:
-    head, sub = one.head, _subcommand(one)
+    head, sub = one.head, one.sub
     if _irreversible(one):
         return Effect.IRREVERSIBLE
     if _is_check(one):
@@ -339,7 +347,7 @@ def _effect(one: SimpleCommand) -> Effect:
         return Effect.SEARCH
     if head in READS:
         return Effect.READ
-    installs = not {"install", "add", "remove", "uninstall", "ci", "i"}.isdisjoint(_operands(one)[:2])
+    installs = not {"install", "add", "remove", "uninstall", "ci", "i"}.isdisjoint(one.operands[:2])
     return Effect.WRITE if installs and _is_package_manager(one) else Effect.COMMAND
 
 
@@ -377,7 +385,7 @@ def _edits_in_place(one: SimpleCommand) -> bool:
 
 
 def _is_check(one: SimpleCommand) -> bool:
-    head, sub = one.head, _subcommand(one)
+    head, sub = one.head, one.sub
     if head in CHECKS or (head in ("black", "prettier") and "--check" in one.words):
         return "--version" not in one.words and "--fix" not in one.words
     if head.startswith("python"):
@@ -395,7 +403,7 @@ def _is_check(one: SimpleCommand) -> bool:
 
 def _script(one: SimpleCommand) -> str:
     """Return the script or target a package tool runs: `npm run lint` -> `lint`, `make test` -> `test`."""
-    operands = [word for word in _operands(one) if "=" not in word and word not in ("run", "run-script")]
+    operands = [word for word in one.operands if "=" not in word and word not in ("run", "run-script")]
     return operands[0] if operands else ("build" if one.head in ("make", "gradle") else "")
 
 
@@ -411,13 +419,12 @@ def _irreversible(one: SimpleCommand) -> bool:
         return False
     if one.head in PACKAGE_TOOLS and _script(one) in RELEASE_SCRIPTS:
         return True
-    operands = [word for word in one.words[1:] if not word.startswith("-")]
-    sub = _subcommand(one)
+    sub = one.sub
     return (
         "" in known
         or sub in known
-        or " ".join(operands[:2]) in known
-        or (one.head in ("gcloud", "vercel", "netlify") and "deploy" in operands)
+        or " ".join(one.plain[:2]) in known
+        or (one.head in ("gcloud", "vercel", "netlify") and "deploy" in one.plain)
     )
 
 
@@ -426,7 +433,7 @@ def _commits(one: SimpleCommand) -> bool:
 
 
 def _reverts(one: SimpleCommand) -> bool:
-    sub = _subcommand(one)
+    sub = one.sub
     if one.head != "git" or sub not in GIT_REVERTS:
         return False
     return not (sub == "stash" and "list" in one.words) and not (sub == "checkout" and "-b" in one.words)
@@ -439,13 +446,13 @@ def _normal(simple: list[SimpleCommand], text: str) -> str:
 
 
 def _name(one: SimpleCommand) -> str:
-    sub = _subcommand(one) if one.head in _WITH_SUBCOMMANDS or one.head.startswith("python") else ""
+    sub = one.sub if one.head in _WITH_SUBCOMMANDS or one.head.startswith("python") else ""
     return f"{one.head} {sub}".strip() if sub and len(sub) < 30 and "/" not in sub else one.head
 
 
 def _shown_name(one: SimpleCommand) -> str:
     """Return the command's name as it may be exported: words of the vocabulary only, never a user's own."""
-    sub = _subcommand(one)
+    sub = one.sub
     head = "python" if one.head.startswith("python") else one.head
     if sub and head in _WITH_SUBCOMMANDS and sub in _KNOWN_SUBCOMMANDS:
         return f"{head} {sub}"
@@ -471,7 +478,7 @@ def _operand(one: SimpleCommand, effect: Effect) -> str:
     """Return the file a reading or writing command works on: its last operand that is no option."""
     if effect not in (Effect.READ, Effect.WRITE, Effect.SEARCH):
         return ""
-    operands = [word for word in one.words[1:] if not word.startswith("-")]
+    operands = one.plain
     if one.head == "git":
         operands = operands[1:]
     minimum = 2 if one.head in ("sed", "awk", "grep", "rg", "egrep", "jq", "head", "tail") else 1

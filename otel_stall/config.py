@@ -6,11 +6,13 @@ experiments summarised in `docs/detection.md`, on recorded runs of coding and to
 
 from __future__ import annotations
 
+import logging
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from otel_stall.baseline import Baseline
@@ -28,8 +30,15 @@ __all__ = [
     "ToolRules",
 ]
 
+_LOG = logging.getLogger("otel_stall")
+
 _GATEWAY: Final = "gateway"
+_KEY_VARIABLE: Final = "OTEL_STALL_FINGERPRINT_KEY"
 _NO_SETTINGS: Final = ("OTEL_STALL_CONFIG", "OTEL_STALL_GATEWAY_", "OTEL_STALL_PARTS", "OTEL_STALL_REGENERATE")
+
+NO_KEY: Final = SecretStr("")
+KEY_CHARS: Final = 16
+"""Least characters of a fingerprint key: a shorter one could be found by trying."""
 
 Steps = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -191,6 +200,13 @@ class BoundsConfig(Settings):
     agent and a task class four times as many are; the class of a further one is `_other`."""
 
 
+def _checked_key(given: SecretStr) -> SecretStr:
+    key = given.get_secret_value().strip()
+    if key and len(key) < KEY_CHARS:
+        raise PydanticCustomError("key", "must have {chars} characters or more", {"chars": KEY_CHARS})
+    return SecretStr(key)
+
+
 Rung = Literal["notice", "replan", "ask_user", "abandon"]
 
 
@@ -250,8 +266,9 @@ class StallConfig(Settings):
     baseline: Annotated[Baseline | None, _File()] = None
     """Path of the file `otel-stall calibrate` wrote, read once: it says the milestone distance that is normal
     for each agent and class of task, in place of `detection.distance_limit`."""
-    fingerprint_key: str = ""
-    """Key of the exported fingerprints; "" exports equality tokens that anyone can recompute."""
+    fingerprint_key: Annotated[SecretStr, AfterValidator(_checked_key)] = NO_KEY
+    """Key of the exported fingerprints, of 16 characters or more; "" exports equality tokens that anyone can
+    recompute. A wrong one in the environment is replaced by one that this process makes up: never by none."""
     hook_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.25
     """Time that a hook may take, in seconds; after five longer ones within a minute spans pass untouched for a
     minute. A hook waits no longer than this for another thread's. 0 = no budget, and a wait of a second."""
@@ -277,7 +294,7 @@ class StallConfig(Settings):
         value is wrong or a name is unknown.
         """
         content = {name: value for name, value in loaded_file(path).items() if name != _GATEWAY}
-        return cls.create(merged(merged(from_environ(cls, environ or {}), content), options or {}))
+        return cls.create(merged(merged(_of_environment(cls, environ or {}), content), options or {}))
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str], options: Mapping[str, object] | None = None) -> Self:
@@ -289,9 +306,18 @@ class StallConfig(Settings):
         warn_of_unknown(cls, environ, "OTEL_STALL_", _NO_SETTINGS)
         if path := environ.get("OTEL_STALL_CONFIG"):
             return cls.load(path, environ, options)
-        return cls.create(merged(from_environ(cls, environ), options or {}))
+        return cls.create(merged(_of_environment(cls, environ), options or {}))
 
     @classmethod
     def create(cls, values: Mapping[str, object]) -> Self:
         """Return validated settings; raises ConfigError with the first wrong field's name."""
         return validated(cls, values)
+
+
+def _of_environment(model: type[StallConfig], environ: Mapping[str, str]) -> dict[str, object]:
+    """Return what variables set; a key that cannot be used leaves no fingerprint that anyone can recompute."""
+    values = from_environ(model, environ)
+    if environ.get(_KEY_VARIABLE, "").strip() and "fingerprint_key" not in values:
+        values["fingerprint_key"] = secrets.token_hex(KEY_CHARS)
+        _LOG.warning("fingerprints are keyed with a key of this process alone, and equal none of another's")
+    return values

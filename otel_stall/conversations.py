@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from otel_stall.loops import InputSide, LoopRun
 from otel_stall.milestones import PENDING, REACHED
 from otel_stall.scenes import Entry
 from otel_stall.stalls import ClosedStall, OpenStall, close_stall
+from otel_stall.values import replace
 from otel_stall.verdicts import Changed, Declaration, EndReason, Milestone, Stall
 
 if TYPE_CHECKING:

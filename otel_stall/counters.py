@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from otel_stall.config import DetectionConfig
 from otel_stall.facts import NEVER, Recurrence
 from otel_stall.observations import Effect, Step
 from otel_stall.reasons import CLEAR, RELIEVE, TABLE, Reason
+from otel_stall.values import replace, unguarded
 from otel_stall.verdicts import Gain
 
 __all__ = ["Counters", "advance", "after_user_turn", "idle_turn", "reacquire"]
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class Counters:
     """Where a lane stands; all in steps but `waste`, the leaky score of work that brings little.

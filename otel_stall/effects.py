@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from otel_stall import commands
 from otel_stall.calls import ToolAnnotations, ToolCall
 from otel_stall.commands import Shell
 from otel_stall.observations import Effect
 from otel_stall.rulings import NO_RULINGS, Rulings
+from otel_stall.values import replace, unguarded
 from otel_stall.vocabulary import (
     ASIDE_WORDS,
     CHECK_TOOLS,
@@ -40,6 +43,8 @@ __all__ = ["Nature", "argument", "command_line", "nature", "tool_words"]
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SEPARATOR = re.compile(r"[^A-Za-z0-9]+")
 _MAX_NAME = 120
+_NAMES = 1_024
+"""Names of tools whose meaning is kept; a host has some dozens."""
 
 PATH_KEYS = (
     *("path", "file_path", "filepath", "filename", "file", "file_name", "absolute_path", "target_file"),
@@ -80,9 +85,11 @@ _VERBS = (
     (SEARCH_VERBS, Effect.SEARCH),
     (READ_VERBS, Effect.READ),
 )
+_EFFECTS = {effect.value: effect for effect in Effect}
 _POLLED = frozenset({"status", "poll", "output", "wait", "progress", "job", "await", "logs", "state"})
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class Nature:
     """What kind of act a call is: its effect, what it works on, and the shell command inside, if any."""
@@ -100,10 +107,12 @@ def argument(arguments: object, keys: tuple[str, ...]) -> str:
     """Return the first of these arguments that is a text, "" where there is none; lists are joined."""
     if isinstance(arguments, str):
         return arguments if "?" in keys else ""
-    if not isinstance(arguments, Mapping):
+    if not isinstance(arguments, (dict, Mapping)):
         return ""
     for key in keys:
         value = arguments.get(key)
+        if value is None:
+            continue
         if isinstance(value, str) and value:
             return value
         if isinstance(value, list | tuple) and value and all(isinstance(item, str) for item in value):
@@ -125,30 +134,63 @@ def _own_name(tool: str) -> str:
     return tool[:_MAX_NAME].split("__")[-1].rsplit(".", 1)[-1].rsplit("/", 1)[-1]
 
 
+class _Name(NamedTuple):
+    """All that a tool's name alone tells: what it is called, and what kind of act that is.
+
+    `fixed` is the effect that the whole name tells, `by_word` that of its first or last word; `never`: the same
+    where the tool is never to reach a milestone.
+    """
+
+    own: str
+    runs_shell: bool
+    polls: bool
+    retrieval: bool
+    declares_done: bool
+    fixed: Effect | None
+    fixed_never: Effect | None
+    by_word: Effect
+    by_word_never: Effect
+
+
+@lru_cache(maxsize=_NAMES)
+def _name(tool: str) -> _Name:
+    words = tool_words(tool)
+    whole = "_".join(words)
+    return _Name(
+        own=_own_name(tool),
+        runs_shell=whole in SHELL_TOOLS or not {"bash", "shell", "terminal"}.isdisjoint(words[:2]),
+        polls=not _POLLED.isdisjoint(words),
+        retrieval=_is_retrieval(whole, words),
+        declares_done=whole in DONE_TOOLS,
+        fixed=_fixed(whole, never=False),
+        fixed_never=_fixed(whole, never=True),
+        by_word=_by_word(words, never=False),
+        by_word_never=_by_word(words, never=True),
+    )
+
+
 def nature(call: ToolCall, rulings: Rulings = NO_RULINGS) -> Nature:
     """Return what kind of act a call is. Never raises; unknown tools are `other`."""
-    words = tool_words(call.tool)
-    whole = "_".join(words)
+    name = _name(call.tool[:_MAX_NAME])
     arguments = call.arguments.value
-    path = argument(arguments, PATH_KEYS)
-    shell = _shell(whole, words, arguments, rulings)
-    ruling = rulings.of_tool(call.tool, _own_name(call.tool))
-    named = _effect(whole, words, arguments, shell, never=ruling.never)
-    said = _hinted(call.hints.effect) or ruling.effect
+    shell = _shell(name, arguments, rulings) if name.runs_shell else None
+    ruling = rulings.of_tool(call.tool, name.own)
+    named = _effect(name, arguments, shell, never=ruling.never)
+    said = _EFFECTS.get(call.hints.effect) or ruling.effect
     effect = said or _annotated(named, call.annotations)
     if said is None and call.annotations.read_only and shell is not None:
         shell = replace(shell, mutates=False, commits=False)
     effect = _limited(effect, shell, never=ruling.never, irreversible=rulings.irreversible)
-    target = path or (shell.target if shell else "")
+    target = argument(arguments, PATH_KEYS) or (shell.target if shell else "")
     if effect is Effect.WRITE and _is_note(target):
         effect = Effect.NOTE
     return Nature(
         effect=effect,
         path=target,
         shell=shell,
-        polls=effect is Effect.WAIT or not _POLLED.isdisjoint(words),
-        retrieval=_is_retrieval(whole, words),
-        declares_done=whole in DONE_TOOLS and not ruling.never,
+        polls=effect is Effect.WAIT or name.polls,
+        retrieval=name.retrieval,
+        declares_done=name.declares_done and not ruling.never,
         aside=_is_aside(target),
     )
 
@@ -177,27 +219,29 @@ def _limited(effect: Effect, shell: Shell | None, *, never: bool, irreversible: 
     return effect
 
 
-def _hinted(effect: str) -> Effect | None:
-    try:
-        return Effect(effect)
-    except ValueError:
-        return None
-
-
-def _shell(whole: str, words: list[str], arguments: object, rulings: Rulings) -> Shell | None:
-    if whole in SHELL_TOOLS or not {"bash", "shell", "terminal"}.isdisjoint(words[:2]):
-        bare = isinstance(arguments, str) or not isinstance(arguments, Mapping)
-        text = command_line(arguments)
-        restarts = not bare and "command" not in arguments and "restart" in arguments  # type: ignore[operator]
-        if not restarts and (text or isinstance(arguments, str | Mapping)):
-            polls = not _POLLED.isdisjoint(words)
-            return None if polls and not text else commands.parse(text, rulings)
+def _shell(name: _Name, arguments: object, rulings: Rulings) -> Shell | None:
+    """Return the shell command that such a tool runs."""
+    bare = isinstance(arguments, str) or not isinstance(arguments, Mapping)
+    text = command_line(arguments)
+    restarts = not bare and "command" not in arguments and "restart" in arguments  # type: ignore[operator]
+    if not restarts and (text or isinstance(arguments, str | Mapping)):
+        return None if name.polls and not text else commands.parse(text, rulings)
     return None
 
 
-def _effect(whole: str, words: list[str], arguments: object, shell: Shell | None, *, never: bool) -> Effect:
+def _effect(name: _Name, arguments: object, shell: Shell | None, *, never: bool) -> Effect:
     if shell is not None:
         return shell.effect
+    fixed = name.fixed_never if never else name.fixed
+    if fixed is not None:
+        return fixed
+    verb = arguments.get("command") if isinstance(arguments, Mapping) else None
+    if isinstance(verb, str) and verb in _EDITOR_EFFECTS:
+        return _EDITOR_EFFECTS[verb]
+    return name.by_word_never if never else name.by_word
+
+
+def _fixed(whole: str, *, never: bool) -> Effect | None:
     for names, effect in (
         (NOTE_TOOLS, Effect.NOTE),
         (THINK_TOOLS, Effect.THINK),
@@ -207,11 +251,10 @@ def _effect(whole: str, words: list[str], arguments: object, shell: Shell | None
             return effect
     if whole in IRREVERSIBLE_TOOLS and not never:
         return Effect.IRREVERSIBLE
-    if whole in DONE_TOOLS:
-        return Effect.OTHER
-    verb = arguments.get("command") if isinstance(arguments, Mapping) else None
-    if isinstance(verb, str) and verb in _EDITOR_EFFECTS:
-        return _EDITOR_EFFECTS[verb]
+    return Effect.OTHER if whole in DONE_TOOLS else None
+
+
+def _by_word(words: list[str], *, never: bool) -> Effect:
     for word in (words[0], words[-1]) if words else ():
         for verbs, effect in _VERBS:
             if word in verbs and not (never and effect is Effect.IRREVERSIBLE):
@@ -234,4 +277,4 @@ def _is_note(path: str) -> bool:
 
 
 def _is_aside(path: str) -> bool:
-    return bool(path) and not ASIDE_WORDS.isdisjoint(_SEPARATOR.split(_stem(path)))
+    return path != "" and not ASIDE_WORDS.isdisjoint(_SEPARATOR.split(_stem(path)))

@@ -102,6 +102,8 @@ def attributes_of(judged: Judged, key: str = "", *, minimal: bool = False) -> di
 
 def events_of(judged: Judged) -> list[Event]:
     """Return one event for each change the verdict reports, in its order."""
+    if not judged.verdict.changes:
+        return []
     whose = whose_attributes(judged.conversation, judged.agent)
     return [_event(changed, whose) for changed in judged.verdict.changes]
 

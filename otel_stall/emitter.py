@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from otel_stall.config import StallConfig
 from otel_stall.contents import ContentWatch
 from otel_stall.emission import Event, EventLog, Value, attributes_of, events_of
+from otel_stall.errors import place_of
 from otel_stall.judge import Census, Judgement
 from otel_stall.metrics import create_stall_metrics
 
@@ -59,6 +60,7 @@ class Emitter:
             providers.meter, take_census, enabled=config.metrics, values=config.bounds.metric_values
         )
         self._config = config
+        self._key = config.fingerprint_key.get_secret_value()
         self._log = EventLog(providers.logger)
         self._contents = ContentWatch(config.content_steps)
         self._clock = clock
@@ -71,7 +73,7 @@ class Emitter:
         for judged in judgement.judged:
             if judged.span_id != judgement.reading.span_id:
                 continue
-            attributes |= attributes_of(judged, self._config.fingerprint_key, minimal=self._config.preset == "minimal")
+            attributes |= attributes_of(judged, self._key, minimal=self._config.preset == "minimal")
             events += events_of(judged) if self._config.span_events else ()
         return OnSpan(attributes, events)
 
@@ -123,7 +125,7 @@ class Emitter:
             _LOG.warning(
                 "%s at %s while judging a span, which goes on untouched (%d so far)",
                 type(error).__name__,
-                _place(error),
+                place_of(error),
                 self.errors,
             )
         # The error may have come from the host's meters.
@@ -145,10 +147,3 @@ class Emitter:
 
     def _logged_alone(self, judgement: Judgement) -> None:
         self._logged(judgement, sampled=False)
-
-
-def _place(error: Exception) -> str:
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else "unknown place"

@@ -6,6 +6,7 @@
     │   └── ConfigFileError          the file with the settings is
     ├── DecodeError    (ValueError)  input is not the format it claims to be
     ├── NoAnswerError                a gateway that was asked gave no answer
+    ├── SelectionError               no conversation, or more than one, is meant
     └── SnapshotError  (ValueError)  a saved state cannot be read
 
 After start-up nothing is raised into the host: hooks catch, count and log. `Abandoned` alone is, where it was
@@ -18,8 +19,10 @@ __all__ = [
     "ConfigFileError",
     "DecodeError",
     "NoAnswerError",
+    "SelectionError",
     "SnapshotError",
     "StallError",
+    "place_of",
 ]
 
 
@@ -52,5 +55,17 @@ class NoAnswerError(StallError):
     """A running gateway gave no answer that can be used; the message says why."""
 
 
+class SelectionError(StallError):
+    """No conversation, or more than one, is meant; the message names those that could be."""
+
+
 class SnapshotError(StallError, ValueError):
     """A saved state is damaged or was written by a newer version."""
+
+
+def place_of(error: BaseException) -> str:
+    """Return file and line where an error was raised: its message may hold what was being read."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else "unknown place"

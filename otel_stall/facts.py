@@ -19,10 +19,12 @@ from otel_stall.ledger import (
     state_of,
 )
 from otel_stall.observations import CheckOutcome, Step
+from otel_stall.values import unguarded
 
 __all__ = ["NEVER", "CheckFacts", "Facts", "Recurrence", "facts_of"]
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class CheckFacts:
     """How a check's outcome compares with its earlier ones."""
@@ -47,10 +49,16 @@ class Recurrence(NamedTuple):
 NEVER = Recurrence()
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of a step from what the lane saw before; epochs are None where nothing was known."""
+    """What is known of a step from what the lane saw before; epochs are None where nothing was known.
 
+    `pair` is the digest of call and outcome, `named` that of the outcome with its tool and command.
+    """
+
+    pair: int | None = None
+    named: int | None = None
     call_epoch: int | None = None
     pair_epoch: int | None = None
     outcome_epoch: int | None = None
@@ -93,6 +101,8 @@ def facts_of(step: Step, ledger: Ledger, config: DetectionConfig) -> Facts:
     state = state_of(step)
     resource = ledger.resources.get(step.resource) if step.resource is not None else None
     return Facts(
+        pair=pair,
+        named=named,
         call_epoch=call.epoch if call else None,
         pair_epoch=ledger.pairs.get(pair) if pair is not None else None,
         outcome_epoch=ledger.outcomes.get(named) if named is not None else None,
@@ -104,7 +114,7 @@ def facts_of(step: Step, ledger: Ledger, config: DetectionConfig) -> Facts:
         state=state,
         state_epoch=_state_epoch(step, state, ledger),
         host_state_known=_host_state_known(step, ledger),
-        milestone_known=combine("milestone", step.hints.milestone) in ledger.milestones,
+        milestone_known=bool(ledger.milestones) and combine("milestone", step.hints.milestone) in ledger.milestones,
         error_count=ledger.errors.get(combine(step.act, step.error), 0) if step.error is not None else 0,
         missing=ledger.missing,
         check=_check_facts(step.check, ledger) if step.check else None,
@@ -200,5 +210,7 @@ def _similar_empty(step: Step, ledger: Ledger) -> bool:
 
 def _mostly_silent(step: Step, ledger: Ledger) -> bool:
     """Return whether this tool's results are mostly of zero length: then they are not captured, not empty."""
+    if not step.zero_length or step.exit_code is not None:
+        return False
     total, silent = ledger.lengths.get(digest(step.tool), (0, 0))
-    return step.zero_length and step.exit_code is None and total >= 4 and silent * 2 > total
+    return total >= 4 and silent * 2 > total

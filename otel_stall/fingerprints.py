@@ -41,6 +41,7 @@ _MAX_LINES = 2_000
 _MAX_DEPTH = 48
 _LONG_STRING = 16_384
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=repr)
 _DESCRIPTIVE = frozenset(
     {"description", "explanation", "reason", "reasoning", "rationale", "intent", "purpose", "comment"}
     | {"thought_process", "justification", "activeform"}
@@ -49,7 +50,7 @@ _DESCRIPTIVE = frozenset(
 
 # Every pattern starts with a literal or a digit and every quantifier is bounded: linear, and most of a text
 # is skipped at the speed of a character search. A pattern with a literal runs only where it occurs.
-_UNIT = r"(?:ns|us|µs|ms|s|secs?|seconds?|mins?|minutes?|hrs?|hours?)\b"
+_UNIT = r"(?:[numµ]s|s(?:ec(?:ond)?s?)?|min(?:ute)?s?|h(?:ou)?rs?)\b"
 _KEYS = ("pid", "elapsed", "took", "duration", "attempt", "request", "req", "message", "msg", "timestamp", "ts")
 
 
@@ -61,25 +62,32 @@ def _keyed(key: str) -> re.Pattern[str]:
     )
 
 
-_VOLATILE: tuple[tuple[str, re.Pattern[str]], ...] = (
+_Pattern = tuple[str, re.Pattern[str]]
+_VOLATILE: tuple[_Pattern, ...] = (
     ("\x1b", re.compile(r"\x1b\[[0-9;?]{0,16}[ -/]{0,2}[@-~]")),
     ("/tmp/tmp", re.compile(r"/tmp/tmp[\w.-]{1,40}")),
     ("/var/folders", re.compile(r"/var/folders/[\w/.+-]{1,80}")),
     ("pytest-", re.compile(r"pytest-(?<!\wpytest-)[0-9]{1,6}\b")),
-    *((form, _keyed(form)) for key in _KEYS for form in (key, key.capitalize(), key.upper())),
+)
+_KEYED: tuple[tuple[str, tuple[_Pattern, ...]], ...] = tuple(
+    (key, tuple((form, _keyed(form)) for form in (key, key.capitalize(), key.upper()))) for key in _KEYS
 )
 _UUID = re.compile(r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b")
 _MAY_BE_UUID = re.compile(r"-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-")
-_NUMBERS = re.compile(
+# No two of the alternatives fit the same number, so that the most frequent one is tried first; and what follows a
+# run of digits is never a digit, so that no quantifier over digits needs to give one back.
+_NUMBERS = (
     r"[0-9](?<![\w.][0-9])(?:"
-    r"(?<=[12])[0-9]{3}-[01][0-9]-[0-3][0-9][T ][0-2][0-9]:[0-5][0-9](?::[0-6][0-9](?:[.,][0-9]{1,9})?)?"
-    r"(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
+    rf"[0-9]{{0,8}}+(?:\.[0-9]{{1,9}}+)?+[\s\x1c-\x1f]?+{_UNIT}"
     r"|(?<!:[0-9])[0-9]?:[0-5][0-9](?::[0-6][0-9](?:[.,][0-9]{1,9})?)?(?![\w:])"
+    r"|(?<=[12])[0-9]{3}-[01][0-9]-[0-3][0-9][T ][0-2][0-9]:[0-5][0-9](?::[0-6][0-9](?:[.,][0-9]{1,9})?)?"
+    r"(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
     r"|(?<=0)x[0-9a-fA-F]{1,16}\b"
-    rf"|[0-9]{{0,8}}(?:\.[0-9]{{1,9}})?\s?{_UNIT}"
     r"|(?<=1)[5-9][0-9]{8}(?:[0-9]{3}|\.[0-9]{1,9})?\b"
     r")"
 )
+_NUMBERS_IN_ASCII = re.compile(_NUMBERS, re.ASCII)
+_NUMBERS_IN_ANY = re.compile(_NUMBERS)
 _QUOTED = re.compile(r"'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`")
 _NUMBER = re.compile(r"[0-9]+")
 _FOLDERS = re.compile(r"(?:[\w.@~+-]{0,80}/){1,40}(?=[\w.])")
@@ -91,13 +99,14 @@ _PREFIX = re.compile(
 
 def digest(text: str | bytes) -> int:
     """Return the 64-bit digest of a text; lone surrogates are taken as they are."""
-    data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
-    return xxh3_64_intdigest(data)
+    if isinstance(text, str):
+        return xxh3_64_intdigest(text.encode() if text.isascii() else text.encode("utf-8", "surrogatepass"))
+    return xxh3_64_intdigest(text)
 
 
 def combine(*parts: int | str | None) -> int:
     """Return one digest for a sequence of digests and names; order matters, None is a value of its own."""
-    return digest("\x1f".join("\x00" if part is None else str(part) for part in parts))
+    return digest("\x1f".join(["\x00" if part is None else str(part) for part in parts]))
 
 
 def canonical(arguments: object) -> str:
@@ -107,7 +116,7 @@ def canonical(arguments: object) -> str:
     space are one space, except in a text of several lines, where they mean something. Never raises.
     """
     try:
-        return json.dumps(_canonical(arguments, 0), ensure_ascii=False, separators=(",", ":"), default=repr)
+        return _ENCODER.encode(_canonical(arguments, 0))
     except (ValueError, TypeError, RecursionError):
         return f"{type(arguments).__name__}:{digest(_safe_repr(arguments))}"
 
@@ -149,9 +158,15 @@ def mask(text: str) -> str:
     for word, pattern in _VOLATILE:
         if word in text:
             text = pattern.sub("#", text)
-    if _MAY_BE_UUID.search(text):
+    low = text.lower()
+    for key, forms in _KEYED:
+        if key in low:
+            for word, pattern in forms:
+                if word in text:
+                    text = pattern.sub("#", text)
+    if text.count("-") >= 4 and _MAY_BE_UUID.search(text):
         text = _UUID.sub("#", text)
-    return _NUMBERS.sub("#", text)
+    return (_NUMBERS_IN_ASCII if text.isascii() else _NUMBERS_IN_ANY).sub("#", text)
 
 
 def outcome_digest(text: str) -> int:
@@ -165,8 +180,10 @@ def line_digests(text: str) -> Lines:
     return outcome(text)[1]
 
 
-def outcome(text: str) -> tuple[int, Lines]:
+def outcome(text: str, exact: int | None = None) -> tuple[int, Lines]:
     """Return the digest by which two results are the same, and the digests of the result's lines.
+
+    `exact` is the text's own digest where it is known.
 
     Lines are those of the masked text without a leading `path:12:`, `12|`, `12->` or the like: a line
     of a file is the same line whichever tool shows it. A long result is compared whole and unmasked,
@@ -177,7 +194,8 @@ def outcome(text: str) -> tuple[int, Lines]:
         masked = mask(stripped)
         return digest(masked), _lines(masked, sampled=False)
     ends = stripped[:_SAMPLE] + "\n" + stripped[-_SAMPLE:]
-    return digest(stripped), _lines(mask(ends), sampled=True)
+    whole = exact if exact is not None and len(stripped) == len(text) else digest(stripped)
+    return whole, _lines(mask(ends), sampled=True)
 
 
 def unordered(text: str) -> str:
@@ -189,12 +207,13 @@ def unordered(text: str) -> str:
 
 def _lines(masked: str, *, sampled: bool) -> Lines:
     lines = [line for line in masked.splitlines() if line and not line.isspace()]
-    found: dict[int, None] = {}
-    for line in lines[:_MAX_LINES]:
-        prefix = _PREFIX.match(line)
-        if bare := (line[prefix.end() :] if prefix else line).strip():
-            found[digest(bare)] = None
-    return Lines(tuple(found), len(lines), sampled)
+    match = _PREFIX.match
+    bare = [
+        (line[prefix.end() :] if (prefix := match(line)) is not None else line).strip() for line in lines[:_MAX_LINES]
+    ]
+    said = filter(None, bare)
+    digests = map(xxh3_64_intdigest, map(str.encode, said)) if masked.isascii() else map(digest, said)
+    return Lines(tuple(dict.fromkeys(digests)), len(lines), sampled)
 
 
 def without_folders(line: str) -> str:

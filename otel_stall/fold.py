@@ -7,7 +7,6 @@ the clock, the process or the order of other lanes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from otel_stall.config import StallConfig
 from otel_stall.conversations import Lane, Turn
@@ -33,6 +32,7 @@ from otel_stall.observations import (
 from otel_stall.reasons import TABLE, Reason
 from otel_stall.scenes import RECENT, Entry, Scene
 from otel_stall.stalls import ClosedStall, OpenStall, close_stall, decide
+from otel_stall.values import replace
 from otel_stall.verdicts import Change, Changed, Declaration, EndReason, Evidence, Gain, Milestone, Verdict
 
 __all__ = ["fold"]

@@ -45,7 +45,7 @@ class Entry:
         cls, reading: Reading, observed: Observation | None, agent: str, now_ns: int = 0, *, mark: bool = False
     ) -> Entry:
         """Return the entry of a call, without what the span held."""
-        record = replace(_TOOL, hints=reading.record.hints) if isinstance(reading.record, ToolCall) else None
+        record = _without_content(reading.record) if isinstance(reading.record, ToolCall) else None
         return cls(replace(reading, record=record, name="", scope=""), observed, agent, now_ns, mark)
 
     def dump(self) -> str:
@@ -128,6 +128,11 @@ class Journal:
 
 
 _KINDS: Final[dict[str, Any]] = {kind.__name__: kind for kind in get_args(Observation)}
+
+
+def _without_content(call: ToolCall) -> ToolCall:
+    """Return what folding looks at of a call beside its observation."""
+    return replace(_TOOL, hints=replace(_TOOL.hints, compaction=call.hints.compaction))
 
 
 def _plain(value: Any) -> object:

@@ -6,7 +6,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -23,6 +22,7 @@ from otel_stall.lineage import Lineage, Opening, TraceState, Whose
 from otel_stall.monitor import Monitor
 from otel_stall.silence import Pace, Silence
 from otel_stall.status import Status, status_of
+from otel_stall.values import replace
 from otel_stall.verdicts import Judged
 
 __all__ = ["HINTS", "Census", "Changes", "Judge", "Judgement"]

@@ -17,8 +17,6 @@ from otel_stall.ledger import (
     failing_work,
     green_work,
     mended,
-    named_outcome,
-    pair_of,
 )
 from otel_stall.observations import CheckOutcome, Effect, Step
 
@@ -43,8 +41,8 @@ def learn(step: Step, facts: Facts, ledger: Ledger, bounds: BoundsConfig) -> Non
         if step.exact is not None:
             _put(ledger, ledger.exact, step.signature, step.exact, calls)
     for mapping, key in (
-        (ledger.pairs, pair_of(step)),
-        (ledger.outcomes, named_outcome(step)),
+        (ledger.pairs, facts.pair),
+        (ledger.outcomes, facts.named),
         (ledger.states, failing_work(step, ledger)),
         (ledger.milestones, _named_milestone(step)),
     ):
@@ -58,9 +56,10 @@ def learn(step: Step, facts: Facts, ledger: Ledger, bounds: BoundsConfig) -> Non
     if step.check is not None and facts.check is not None:
         _learn_check(step.check, facts.check, ledger, bounds)
     _learn_searches(step, ledger)
-    total, silent = ledger.lengths.get(digest(step.tool), (0, 0))
     if step.outcome is not None:
-        _put(ledger, ledger.lengths, digest(step.tool), (total + 1, silent + step.zero_length), calls)
+        tool = digest(step.tool)
+        total, silent = ledger.lengths.get(tool, (0, 0))
+        _put(ledger, ledger.lengths, tool, (total + 1, silent + step.zero_length), calls)
     ledger.missing = 0 if changed else ledger.missing + step.signs.missing
     ledger.due = changed or (ledger.due and step.effect not in (Effect.CHECK, Effect.COMMAND))
 
@@ -137,9 +136,13 @@ def _first_seen(ledger: Ledger, mapping: dict[int, int], key: int, bound: int) -
 
 
 def _all_seen(ledger: Ledger, digests: Iterable[int], bound: int) -> None:
+    lines, epoch = ledger.lines, ledger.epoch
     for one in digests:
-        if one not in ledger.lines:
-            _put(ledger, ledger.lines, one, ledger.epoch, bound)
+        if one not in lines:
+            lines[one] = epoch
+            if len(lines) > bound:
+                del lines[next(iter(lines))]
+                ledger.evicted += 1
 
 
 def _put(ledger: Ledger, mapping: dict[int, V], key: int, value: V, bound: int) -> None:

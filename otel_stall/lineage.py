@@ -17,6 +17,7 @@ from otel_stall.bounded import trim
 from otel_stall.calls import CompactionMark, ModelCall, Reading, ToolCall
 from otel_stall.dialects.doubles import Ancestor
 from otel_stall.monitor import MAIN
+from otel_stall.values import unguarded
 from otel_stall.verdicts import Judged
 
 __all__ = ["Lineage", "Live", "Opening", "Renamed", "Running", "TraceState", "Whose"]
@@ -28,7 +29,8 @@ GENERATIONS: Final = 32
 _HOPS: Final = 1_000
 _DEPTH: Final = 16
 _NAME_CHARS: Final = 64
-_ID_CHARS: Final = 256
+ID_CHARS: Final = 256
+"""Characters of a conversation's id that count."""
 _OVERLAPS: Final = 256
 """Invocations of one agent at the same time that are told apart; further ones share the lane of the last."""
 # Two instrumentations of one call start within this time of each other; measured on double emitters.
@@ -66,6 +68,7 @@ class Opening(NamedTuple):
     live: Live | None = None
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class Whose:
     """Conversation, lane and agent of a span; `provisional` where the trace id stands for a conversation.
@@ -131,14 +134,14 @@ class _Node:
     inherited: str = ""
 
     def take(self, reading: Reading) -> None:
-        self.conversation = reading.conversation[:_ID_CHARS] or self.conversation
+        self.conversation = reading.conversation[:ID_CHARS] or self.conversation
         self.agent = reading.agent[:_NAME_CHARS] or self.agent
-        self.agent_id = reading.agent_id[:_ID_CHARS] or self.agent_id
+        self.agent_id = reading.agent_id[:ID_CHARS] or self.agent_id
         self.is_agent = reading.is_agent or self.is_agent
         self.is_workflow = reading.is_workflow
-        self.name = reading.name[:_ID_CHARS]
+        self.name = reading.name[:ID_CHARS]
         if isinstance(reading.record, ToolCall):
-            self.tool = reading.record.tool[:_ID_CHARS]
+            self.tool = reading.record.tool[:ID_CHARS]
         elif self.end_ns is not None and self.tool is None:
             self.tool = ""
 
@@ -208,10 +211,11 @@ class Lineage:
         stands for: found without a walk, as this is done for every span of the host.
         """
         node = _Node(opening.trace_id, opening.span_id, opening.parent_id, opening.start_ns)
-        node.name, node.scope = opening.name[:_ID_CHARS], opening.scope
-        node.carried, node.hints, node.live = opening.carried[:_ID_CHARS], opening.hints, opening.live
+        node.name, node.scope = opening.name[:ID_CHARS], opening.scope
+        node.carried, node.hints, node.live = opening.carried[:ID_CHARS], opening.hints, opening.live
         self._open[opening.trace_id, opening.span_id] = node
-        for _, oldest in trim(self._open, self._limit, self.dropped, "open_spans"):
+        gone = trim(self._open, self._limit, self.dropped, "open_spans") if len(self._open) > self._limit else ()
+        for _, oldest in gone:
             oldest.end_ns, oldest.live = oldest.start_ns, None
         node.inherited = node.carried or self._above(node)
         return node.inherited
@@ -243,7 +247,7 @@ class Lineage:
         """Complete a span by what it says at its end; a log record only names its trace's conversation."""
         if reading.log:
             if reading.conversation:
-                self._said(reading.trace_id, reading.conversation[:_ID_CHARS])
+                self._said(reading.trace_id, reading.conversation[:ID_CHARS])
             return
         key = (reading.trace_id, reading.span_id)
         node = self._open.pop(key, None) or self._ended.pop(key, None) or _of(reading)
@@ -255,7 +259,8 @@ class Lineage:
     def _close(self, key: _Key, node: _Node, end_ns: int) -> None:
         node.end_ns, node.live = end_ns, None
         self._ended[key] = node
-        trim(self._ended, self._ended_limit, self.dropped, "ended_spans")
+        if len(self._ended) > self._ended_limit:
+            trim(self._ended, self._ended_limit, self.dropped, "ended_spans")
 
     def renamed(self) -> list[Renamed]:
         """Return the provisional conversations whose id became known since the last time this was asked."""
@@ -346,7 +351,7 @@ class Lineage:
             self._said(node.trace_id, known)
             return known, False
         if reading.resource_conversation:
-            return reading.resource_conversation[:_ID_CHARS], False
+            return reading.resource_conversation[:ID_CHARS], False
         if not node.trace_id:
             return UNNAMED, True
         trace = self._trace(node.trace_id)

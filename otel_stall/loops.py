@@ -6,13 +6,13 @@ stall; each stall says when they would have fired, or that they stayed silent.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from otel_stall.config import DetectionConfig
 from otel_stall.facts import Facts
-from otel_stall.ledger import pair_of
 from otel_stall.observations import Effect, Step
 from otel_stall.reasons import TABLE, Reason
+from otel_stall.values import replace, unguarded
 from otel_stall.verdicts import Gain, InputTiers
 
 __all__ = ["InputSide", "LoopRun", "extend_loop", "go_round", "observe_inputs"]
@@ -27,6 +27,7 @@ _NEITHER = frozenset(
 _HIDDEN_MUTATION = frozenset({Reason.ACKNOWLEDGEMENT, Reason.REMOVED, Reason.EMPTY_ANSWER})
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class LoopRun:
     """Consecutive steps whose call and outcome were known: how many, over which pairs, since which step.
@@ -58,7 +59,7 @@ def extend_loop(run: LoopRun, step: Step, facts: Facts, reason: Reason, number: 
         return _ended(run)
     if step.effect in (Effect.COMMAND, Effect.CHECK) and facts.pair_epoch is not None and not facts.exact_repeat:
         return run
-    pair = pair_of(step)
+    pair = facts.pair
     return go_round(run, pair, number) if pair is not None and facts.pair_epoch is not None else _ended(run)
 
 
@@ -82,6 +83,7 @@ def _blind(run: LoopRun, step: Step, number: int) -> LoopRun:
     return replace(run, blind=1, blind_call=step.signature, blind_since=number)
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class InputSide:
     """State of the input-side tiers: recent calls, and the step at which each tier last began to fire."""
@@ -115,7 +117,7 @@ def observe_inputs(side: InputSide, step: Step, number: int, config: DetectionCo
     repeated = side.repeated + 1 if side.recent[-1:] == (step.signature,) else 1
     kept = max(_PERIODS) * config.cycle_laps
     recent = (*side.recent, step.signature)[-kept:]
-    cycles, cycled = _cycles(recent, config.cycle_laps), _cycles(side.recent, config.cycle_laps)
+    begins = _cycles(recent, config.cycle_laps) and not _cycles(side.recent, config.cycle_laps)
     over = 0 < 0.75 * config.tool_call_budget <= calls and side.compactions >= 2
     return replace(
         side,
@@ -123,7 +125,7 @@ def observe_inputs(side: InputSide, step: Step, number: int, config: DetectionCo
         repeated=repeated,
         calls=calls,
         repeat_at=number if repeated == config.repeat_tier else side.repeat_at,
-        cycle_at=number if cycles and not cycled else side.cycle_at,
+        cycle_at=number if begins else side.cycle_at,
         composite_at=number if over and side.composite_at is None else side.composite_at,
     )
 
@@ -131,7 +133,7 @@ def observe_inputs(side: InputSide, step: Step, number: int, config: DetectionCo
 def _cycles(recent: tuple[int, ...], laps: int) -> bool:
     """Return whether the last calls are so many laps of a period of two to five calls that are not all one."""
     for period in _PERIODS:
-        if len(recent) >= period * laps:
+        if len(recent) >= period * laps and (laps < 2 or recent[-1] == recent[-1 - period]):
             tail = recent[-period * laps :]
             lap = tail[:period]
             if len(set(lap)) > 1 and tail == lap * laps:

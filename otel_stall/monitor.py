@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from otel_stall.calls import HostMark, Reading, ToolCall
 from otel_stall.clocks import SetClock
@@ -16,6 +15,7 @@ from otel_stall.rulings import Rulings
 from otel_stall.status import Status, status_of
 from otel_stall.steps import observation
 from otel_stall.turns import with_boundaries
+from otel_stall.values import replace
 from otel_stall.verdicts import Judged, Verdict
 
 __all__ = ["MAIN", "Monitor", "at_mark"]

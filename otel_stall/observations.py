@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from otel_stall.calls import NO_HINTS, Capture, Hints
+from otel_stall.values import unguarded
 
 __all__ = [
     "CheckOutcome",
@@ -50,6 +51,7 @@ class Effect(StrEnum):
         return self in (Effect.READ, Effect.SEARCH, Effect.THINK)
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
     """What a recognised test, build, lint or type check reported.
@@ -64,6 +66,7 @@ class CheckOutcome:
     message: int
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class Lines:
     """The distinct lines of a result as digests of their masked text, and how many lines there were."""
@@ -76,6 +79,7 @@ class Lines:
 NO_LINES = Lines()
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class Writing:
     """What a mutation wrote, as digests: the whole new content, or the old and new text of an edit.
@@ -98,6 +102,7 @@ class Writing:
 NO_WRITING = Writing()
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class Signs:
     """What else the call and its result say, each read once from their text.
@@ -122,6 +127,7 @@ class Signs:
 NO_SIGNS = Signs()
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class Step:
     """One tool call as the fold sees it.
@@ -177,6 +183,7 @@ class Step:
         return bool(self.hints.wait_on) or (self.signs.running and not self.failed)
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class ModelTurn:
     """One model inference; `text` is the digest of what the assistant said, None where it said nothing.

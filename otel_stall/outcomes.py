@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 
 from otel_stall.fingerprints import canonical
 
@@ -28,6 +29,9 @@ __all__ = [
 
 _HEAD = 400
 _TAIL = 600
+_RECEIPT = 60
+_FEW = 3
+"""Lines of a result that can be nothing but a failure."""
 _MAX_DEPTH = 16
 _TEXT_KEYS = ("stdout", "output", "stderr", "text", "content", "result", "message", "error")
 _FIELDS = frozenset({*_TEXT_KEYS, "exit_code", "returncode", "status"})
@@ -42,7 +46,10 @@ class _Phrases:
 
     def search(self, text: str) -> re.Match[str] | None:
         low = text.lower()
-        return self._pattern.search(text) if any(word in low for word in self._words) else None
+        for word in self._words:
+            if word in low:
+                return self._pattern.search(text)
+        return None
 
 
 _EXIT_CODE = _Phrases(
@@ -119,6 +126,7 @@ _ACKNOWLEDGED = re.compile(
     r"command executed successfully)[.!]?",
     re.IGNORECASE,
 )
+_LETTER = re.compile(r"[^\W_]")
 _WRAPPING = re.compile(r"</?(?:output|stdout|stderr|result|returncode|output_head|output_tail)>|\[stdout\]|\[stderr\]")
 
 
@@ -153,8 +161,8 @@ def says_failed(text: str, *, writes: bool) -> bool:
         return True
     if writes and _FAILED_ANYWHERE.search(head):
         return True
-    lines = _spoken(text[-_TAIL:])
-    return len(lines) <= 3 and bool(lines) and _FAILED_LAST.search(lines[-1][:_HEAD]) is not None
+    lines = list(islice(_speaking(text[-_TAIL:]), _FEW + 1))
+    return len(lines) <= _FEW and bool(lines) and _FAILED_LAST.search(lines[-1][:_HEAD]) is not None
 
 
 def error_line(text: str) -> str:
@@ -165,8 +173,16 @@ def error_line(text: str) -> str:
 
 
 def _spoken(text: str) -> list[str]:
-    lines = [_WRAPPING.sub("", line).strip() for line in text.splitlines()]
-    return [line for line in lines if any(ch.isalnum() for ch in line)]
+    return list(_speaking(text))
+
+
+def _speaking(text: str) -> Iterator[str]:
+    """Yield the lines that hold a letter or a digit, without the tags that hosts put around output."""
+    wrapped = "<" in text or "[std" in text
+    for line in text.splitlines():
+        bare = (_WRAPPING.sub("", line) if wrapped else line).strip()
+        if _LETTER.search(bare):
+            yield bare
 
 
 def is_refusal(text: str) -> bool:
@@ -191,7 +207,10 @@ def is_unchanged(text: str, *, shell: bool = False) -> bool:
     phrases with which tools say it.
     """
     if shell:
-        return any(_DONE_BEFORE.search(line) for line in _spoken(text[-_TAIL:])[-2:])
+        tail = text[-_TAIL:]
+        if "<" not in tail and "[std" not in tail and not _DONE_BEFORE.search(tail):
+            return False  # no line says what the whole does not
+        return any(_DONE_BEFORE.search(line) for line in _spoken(tail)[-2:])
     return len(text) < 2 * _HEAD and _UNCHANGED.search(text) is not None
 
 
@@ -208,5 +227,7 @@ def is_empty(text: str) -> bool:
 
 def is_acknowledgement(text: str) -> bool:
     """Return whether the result only says that the call was received."""
+    if len(text) >= _HEAD and not (text[:_RECEIPT].isspace() or text[-_RECEIPT:].isspace()):
+        return False  # a long text, before whatever is around it is taken off by a copy
     bare = text.strip()
-    return len(bare) < 60 and _ACKNOWLEDGED.fullmatch(bare) is not None
+    return len(bare) < _RECEIPT and _ACKNOWLEDGED.fullmatch(bare) is not None

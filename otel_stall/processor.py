@@ -9,7 +9,6 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from opentelemetry import baggage, trace
@@ -32,6 +31,7 @@ from otel_stall.monitor import Monitor, at_mark
 from otel_stall.silence import Silence
 from otel_stall.status import Status
 from otel_stall.summaries import Summary
+from otel_stall.values import replace
 from otel_stall.verdicts import Judged
 
 if TYPE_CHECKING:
@@ -268,18 +268,19 @@ class StallSpanProcessor(SpanProcessor):
             return False
         if not self._looked:
             self._look(span)
-        context = span.get_span_context()
+        trace_id, span_id = sdk.key_of(span)
+        parent, scope = span.parent, span.instrumentation_scope
         carried, hints = _carried(parent_context)
         opening = Opening(
-            trace_id=f"{context.trace_id:032x}",
-            span_id=f"{context.span_id:016x}",
-            parent_id=f"{span.parent.span_id:016x}" if span.parent else "",
-            start_ns=span.start_time or 0,
-            name=span.name,
-            scope=span.instrumentation_scope.name if span.instrumentation_scope else "",
-            carried=carried,
-            hints=hints,
-            live=_OpenSpan(span, told=self._touches and self.config.agent_summary),
+            f"{trace_id:032x}",
+            f"{span_id:016x}",
+            f"{parent.span_id:016x}" if parent else "",
+            span.start_time or 0,
+            span.name,
+            scope.name if scope else "",
+            carried,
+            hints,
+            _OpenSpan(span, told=self._touches and self.config.agent_summary),
         )
         named = not _AGENT_AT_START.isdisjoint(sdk.attributes_of(span))
         conversation = self._judge.opened(opening, named=named)
@@ -314,7 +315,8 @@ class StallSpanProcessor(SpanProcessor):
 
     def _ending(self, span: Span) -> bool:
         self._handled[sdk.key_of(span)] = None
-        trim(self._handled, _HANDLED, self._judge.dropped, "ended_spans")
+        if len(self._handled) > _HANDLED:
+            trim(self._handled, _HANDLED, self._judge.dropped, "ended_spans")
         return self._end(span)
 
     def _end(self, span: ReadableSpan) -> bool:
@@ -322,7 +324,7 @@ class StallSpanProcessor(SpanProcessor):
             self._passed += 1
             return False
         said = self._said_by_host(span)
-        if not span.events and KNOWN.isdisjoint(said):
+        if not sdk.has_events(span) and KNOWN.isdisjoint(said):
             trace_id, span_id = sdk.key_of(span)
             self._judge.passed(f"{trace_id:032x}", f"{span_id:016x}", span.end_time or 0)
             return False
@@ -378,6 +380,9 @@ class StallSpanProcessor(SpanProcessor):
         return {name: value for name, value in held.items() if name not in stamps or stamps[name] != value}
 
 
+_NOTHING_YET: Final = Summary()
+
+
 class _OpenSpan:
     """An open span of the SDK, held weakly, that is read again only when it has more attributes than before."""
 
@@ -386,12 +391,12 @@ class _OpenSpan:
     def __init__(self, span: Span, *, told: bool) -> None:
         self._span = weakref.ref(span)
         self._size = 0
-        self._summary = Summary() if told else None
+        self._summary = _NOTHING_YET if told else None
         self._written: dict[str, str | int | bool] = {}
 
     def changed(self) -> Reading | None:
         span = self._span()
-        if span is None or (size := len(sdk.attributes_of(span))) == self._size:
+        if span is None or (size := sdk.count_of(span)) == self._size:
             return None
         self._size = size
         return dialects.read(sdk.view_of(span))
@@ -405,11 +410,11 @@ class _OpenSpan:
             return
         for each in judged:
             self._summary = self._summary.after(each)
-        summary, before = self._summary.attributes(), len(sdk.attributes_of(span))
+        summary, before = self._summary.attributes(), sdk.count_of(span)
         if sdk.write(span, {name: value for name, value in summary.items() if self._written.get(name) != value}):
             self._written = summary
         # What we write ourselves is no reason to read the span again.
-        self._size += len(sdk.attributes_of(span)) - before
+        self._size += sdk.count_of(span) - before
 
 
 def _carried(context: Context | None) -> tuple[str, tuple[tuple[str, str], ...]]:

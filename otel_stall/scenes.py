@@ -10,6 +10,7 @@ from otel_stall.counters import Counters
 from otel_stall.loops import InputSide, LoopRun
 from otel_stall.observations import Effect
 from otel_stall.reasons import Reason
+from otel_stall.values import unguarded
 
 __all__ = ["RECENT", "Entry", "Scene", "Trigger"]
 
@@ -31,6 +32,7 @@ class Trigger(StrEnum):
     AFTER_DONE = "after_done"
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class Entry:
     """What kind and evidence need of a recent step."""
@@ -47,6 +49,7 @@ class Entry:
     effect: Effect = Effect.OTHER
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class Scene:
     """All that the decision about a stall is made from, after one observation."""

@@ -26,6 +26,8 @@ __all__ = [
     "annotate",
     "attributes_of",
     "below_a_gap",
+    "count_of",
+    "has_events",
     "key_of",
     "processors_above",
     "processors_of",
@@ -47,7 +49,8 @@ _HOLDERS: Final = ("_active_span_processor", "_span_processors", "processor", "p
 def key_of(span: ReadableSpan) -> tuple[int, int]:
     """Return trace id and span id."""
     context = span.get_span_context()
-    return (context.trace_id, context.span_id) if context else (0, 0)
+    # The context is a tuple: its properties would cost more than all else here.
+    return context[:2] if context else (0, 0)
 
 
 def attributes_of(span: ReadableSpan) -> Mapping[str, object]:
@@ -57,6 +60,22 @@ def attributes_of(span: ReadableSpan) -> Mapping[str, object]:
     """
     inner = _inner(getattr(span, "_attributes", None))
     return inner if inner is not None else span.attributes or EMPTY
+
+
+def count_of(span: ReadableSpan) -> int:
+    """Return how many attributes the span has."""
+    try:
+        return len(span._attributes._dict)  # type: ignore[union-attr]  # which is what an AttributeError says
+    except AttributeError:
+        return len(span.attributes or EMPTY)
+
+
+def has_events(span: ReadableSpan) -> bool:
+    """Return whether the span has events, without a copy of them."""
+    try:
+        return bool(span._events)
+    except AttributeError:
+        return bool(span.events)
 
 
 def view_of(span: ReadableSpan, attributes: Mapping[str, object] | None = None) -> SpanView:
@@ -79,7 +98,7 @@ def view_of(span: ReadableSpan, attributes: Mapping[str, object] | None = None) 
         _STATUS[status.status_code],
         status.description or "",
         attributes if span.end_time is not None else dict(attributes),
-        [EventView(e.name, e.timestamp, e.attributes or EMPTY) for e in span.events],
+        [EventView(e.name, e.timestamp, e.attributes or EMPTY) for e in span.events] if has_events(span) else [],
         scope.name if scope else "",
         inner if inner is not None else resource,
         bool(context and context.trace_flags.sampled),
@@ -129,9 +148,11 @@ def write(span: Span, attributes: Mapping[str, Value]) -> bool:
     """
     if not span.is_recording():
         return False
-    held, most = attributes_of(span), span._limits.max_span_attributes
-    if most is not None and len(held) + sum(key not in held for key in attributes) > most:
-        return False
+    most = span._limits.max_span_attributes
+    if most is not None and count_of(span) + len(attributes) > most:
+        held = attributes_of(span)
+        if len(held) + sum(key not in held for key in attributes) > most:
+            return False
     span.set_attributes(attributes)
     return True
 

@@ -22,7 +22,8 @@ _Model = TypeVar("_Model", bound=BaseModel)
 class Settings(BaseModel):
     """Base of all settings: frozen, unknown names are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    # Values stay out of pydantic's own messages, too: one of them may be a key.
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, hide_input_in_errors=True)
 
 
 def loaded_file(path: Path | str) -> dict[str, object]:

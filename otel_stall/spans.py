@@ -12,6 +12,8 @@ from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from otel_stall.values import unguarded
+
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
 
@@ -41,6 +43,7 @@ class Status(Enum):
     ERROR = 2
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class EventView:
     """One timestamped event of a span."""
@@ -50,6 +53,7 @@ class EventView:
     attributes: Mapping[str, object] = field(default_factory=_empty)
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class SpanView:
     """A finished span or a log record; ids are lower-case hex, "" means none, times are epoch ns.

@@ -7,12 +7,13 @@ stall lasts as long as any trigger is open. Raising a threshold can therefore on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from otel_stall.config import DetectionConfig
 from otel_stall.evidence import evidence_of
 from otel_stall.reasons import TABLE
 from otel_stall.scenes import RECENT, Entry, Scene, Trigger
+from otel_stall.values import replace, unguarded
 from otel_stall.verdicts import Change, Changed, EndReason, Gain, Kind, Level, Stall
 
 __all__ = ["ClosedStall", "OpenStall", "close_stall", "decide"]
@@ -21,6 +22,7 @@ _MILD = frozenset({Trigger.AFTER_DONE, Trigger.BLIND})
 """Triggers that alone never go beyond a notice."""
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class OpenStall:
     """A stall that lasts, with the triggers that hold it open.
@@ -48,6 +50,8 @@ def decide(
     scene: Scene, open_stall: OpenStall | None, closed: ClosedStall | None, config: DetectionConfig
 ) -> tuple[OpenStall | None, ClosedStall | None, tuple[Changed, ...]]:
     """Return the stall that is open after an observation, the last closed one, and what changed. Pure."""
+    if open_stall is None and not _counting(scene):
+        return None, closed, ()
     counts = _triggers(scene, config)
     reached = {trigger: since for trigger, (value, since, least) in counts.items() if value >= least}
     held = open_stall.triggers if open_stall is not None else ()
@@ -68,6 +72,13 @@ def close_stall(open_stall: OpenStall, reason: EndReason, step: int) -> tuple[Cl
     ended = replace(open_stall.stall, ended=reason)
     closed = ClosedStall(ended, open_stall.calls, open_stall.tokens_before)
     return closed, (Changed(Change.ENDED, step, stall=ended),)
+
+
+def _counting(scene: Scene) -> bool:
+    """Return whether any trigger counts anything: without that none is reached, as every threshold is above 0."""
+    c, loop = scene.counters, scene.loop
+    streaks = c.dry or c.flat or c.thin or c.reacquired or c.idle_compactions or c.after_done
+    return bool(streaks or c.waste or loop.length or loop.blind)
 
 
 def _triggers(scene: Scene, config: DetectionConfig) -> dict[Trigger, tuple[float, int, float]]:

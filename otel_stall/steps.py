@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from otel_stall import commands, effects, outcomes
 from otel_stall.calls import (
+    NO_HINTS,
     Capture,
     CompactionMark,
     Content,
+    Hints,
     HostHint,
     ModelCall,
     Reading,
@@ -30,6 +33,7 @@ from otel_stall.fingerprints import (
 )
 from otel_stall.observations import (
     NO_LINES,
+    NO_WRITING,
     CheckOutcome,
     Compaction,
     Effect,
@@ -102,7 +106,8 @@ def step(call: ToolCall, rulings: Rulings = NO_RULINGS) -> Step:
     exit_code = _exit_code(call, text)
     failed = _failed(call, kind, text, exit_code)
     captured = result.capture is Capture.CAPTURED
-    same, lines = outcome(text) if captured else (None, NO_LINES)
+    exact = digest(text) if captured else None
+    same, lines = outcome(text, exact) if captured else (None, NO_LINES)
     if call.denied:
         same = _DENIED
     if captured and kind.effect is Effect.SEARCH:
@@ -116,13 +121,13 @@ def step(call: ToolCall, rulings: Rulings = NO_RULINGS) -> Step:
         act=_act(call, kind),
         signature=_signature(call, kind, text),
         outcome=same,
-        exact=digest(text) if captured else None,
+        exact=exact,
         arguments=call.arguments.capture,
         result=result.capture,
         failed=failed,
         exit_code=exit_code,
         empty=empty,
-        zero_length=captured and not text.strip(),
+        zero_length=captured and (not text or text.isspace()),
         error=_failure(call, text, captured=captured) if failed else None,
         lines=lines,
         check=_check(kind, call, text, failed=failed, exit_code=exit_code) if captured else None,
@@ -137,7 +142,7 @@ def step(call: ToolCall, rulings: Rulings = NO_RULINGS) -> Step:
         words=trigrams(words(text)) if kind.retrieval else frozenset(),
         pending=call.pending,
         call_id=call.call_id[:_MAX_NAME],
-        hints=call.hints,
+        hints=_kept(call.hints),
         denied=call.denied,
     )
 
@@ -167,6 +172,25 @@ def _signature(call: ToolCall, kind: Nature, text: str) -> int | None:
     others = {key: value for key, value in arguments.items() if value != line} if isinstance(arguments, Mapping) else {}
     whole = digest(line) if len(line) > commands.MAX_COMMAND else kind.shell.document
     return combine(call.tool, kind.shell.normal, whole, canonical(others))
+
+
+def _kept(hints: Hints) -> Hints:
+    """Return hints as they may be kept: of all but the milestone's name only whether they are equal matters."""
+    if hints is NO_HINTS:
+        return hints
+    return replace(
+        hints,
+        state_before=_compared(hints.state_before),
+        state_after=_compared(hints.state_after),
+        content_digest=_compared(hints.content_digest),
+        resource=_compared(hints.resource),
+        wait_on=_compared(hints.wait_on),
+        effect="",
+    )
+
+
+def _compared(said: str) -> str:
+    return f"{digest(said):016x}" if said else ""
 
 
 def _exit_code(call: ToolCall, text: str) -> int | None:
@@ -216,6 +240,7 @@ _TO_THE_END = 10**9
 _OFFSETS = ("offset", "start_line", "line_start", "start", "from_line", "begin_line")
 _LIMITS = ("limit", "count", "num_lines", "lines", "length")
 _ENDS = ("end_line", "line_end", "end", "to_line")
+_RANGED = frozenset({*_OFFSETS, *_LIMITS, *_ENDS})
 
 
 def _window(call: ToolCall, kind: Nature) -> tuple[int, int] | None:
@@ -231,6 +256,8 @@ def _window(call: ToolCall, kind: Nature) -> tuple[int, int] | None:
     if isinstance(both, Sequence) and len(both) == 2 and all(isinstance(end, int) for end in both):
         begin, end = map(_line, both)
         return begin, end if end >= begin else _TO_THE_END
+    if _RANGED.isdisjoint(arguments):
+        return None
     first, size, last = (_number(arguments, keys) for keys in (_OFFSETS, _LIMITS, _ENDS))
     if first is None and size is None and last is None:
         return None
@@ -253,7 +280,7 @@ def _line(number: int) -> int:
 
 def _writing(call: ToolCall, kind: Nature) -> Writing:
     if not (kind.effect.mutates() or kind.effect is Effect.NOTE or (kind.shell and kind.shell.mutates)):
-        return Writing()
+        return NO_WRITING
     arguments = call.arguments.value
     old = argument(arguments, effects.OLD_KEYS)
     new = argument(arguments, effects.NEW_KEYS)
@@ -272,6 +299,7 @@ def _writing(call: ToolCall, kind: Nature) -> Writing:
     )
 
 
+_ABOUT_KEYS = ("query", "q", "prompt", "task_id", "id")
 _GARBLED = (":", "}", ",", "]", ">")
 
 
@@ -281,9 +309,7 @@ def _is_garbled(call: ToolCall, kind: Nature) -> bool:
         return False
     if kind.shell is not None:
         return kind.shell.garbled
-    arguments = call.arguments.value
-    about = argument(arguments, (*effects.PATH_KEYS, "query", "q", "prompt", "task_id", "id"))
-    return about.startswith(_GARBLED)
+    return (kind.path or argument(call.arguments.value, _ABOUT_KEYS)).startswith(_GARBLED)
 
 
 def _signs(call: ToolCall, kind: Nature, text: str, *, failed: bool) -> Signs:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from otel_stall.observations import Observation
+from otel_stall.values import unguarded
 
 __all__ = [
     "Change",
@@ -151,6 +152,7 @@ class Milestone:
         return self.evidence.verified and self.lost_at is None
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class Stall:
     """One stall as known after an observation; `number` identifies it in its lane, from 1.
@@ -190,6 +192,7 @@ class Changed:
     inferred: bool = False
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What the fold says after one observation.
@@ -217,6 +220,7 @@ class Verdict:
     changes: tuple[Changed, ...] = ()
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class Judged:
     """One observation with whose it is and what the fold says of it.

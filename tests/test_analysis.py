@@ -13,6 +13,7 @@ from otel_stall.analysis import (
     Analysis,
     ConversationAnalysis,
     Counters,
+    Cut,
     Observable,
     StepDetail,
     Summary,
@@ -165,8 +166,17 @@ def conversation(name: str, *tools: str, first: int = 1) -> list[SpanView]:
     return [tool_span(name, index, tool) for index, tool in enumerate(tools, first)]
 
 
+def compaction(name: str, index: int) -> SpanView:
+    kept = {"gen_ai.conversation.id": name, "stall.compaction": True}
+    return dataclasses.replace(tool_span(name, index), name="compact", attributes=kept)
+
+
 def analyzed(views: list[SpanView], *, details: bool = False) -> Analysis:
     return analyze(views, details=details, monitor=Scripted)
+
+
+def untimed(found: Analysis) -> tuple[ConversationAnalysis, ...]:
+    return tuple(dataclasses.replace(one, start_ns=0, end_ns=0) for one in found.conversations)
 
 
 def lane(conversation: str = "c", **fields: object) -> ConversationAnalysis:
@@ -185,7 +195,7 @@ class TestCollecting:
         tools = ["bash"] * 6 + ["test"] + ["bash"] * 3
         found = analyzed(conversation("c", *tools))
         levels = ((Level.NOTICE, 3), (Level.REPLAN, 5))
-        assert found.conversations == (
+        assert untimed(found) == (
             lane(
                 steps=10,
                 milestones=(Milestone(7, "test", Evidence.OBSERVED, 7),),
@@ -205,14 +215,32 @@ class TestCollecting:
         """One entry per counted step, without contents."""
         spans = [tool_span("c", 1, "bash", exit_code=2), tool_span("c", 2, "test")]
         detail = StepDetail(
-            1, "bash", Effect.COMMAND, Capture.CAPTURED, Capture.CAPTURED, False, 2, Gain.NONE, "scripted", 0
+            1, "bash", Effect.COMMAND, Capture.CAPTURED, Capture.CAPTURED, False, 2, Gain.NONE, "scripted", 0, 1, 1
+        )
+        detail = dataclasses.replace(
+            detail, trace_id=spans[0].trace_id, span_id=spans[0].span_id, end_ns=spans[0].end_ns
         )
         other = dataclasses.replace(
-            detail, step=2, tool="test", effect=Effect.CHECK, exit_code=None, gain=Gain.MILESTONE
+            detail,
+            step=2,
+            tool="test",
+            effect=Effect.CHECK,
+            exit_code=None,
+            gain=Gain.MILESTONE,
+            dry=0,
+            since_milestone=0,
+            span_id=spans[1].span_id,
+            end_ns=spans[1].end_ns,
         )
         (found,) = analyzed(spans, details=True).conversations
         assert found.details == (detail, other)
         assert analyzed(spans).conversations[0].details == ()
+
+    def test_a_step_from_a_log_record_is_in_the_span_around_it(self) -> None:
+        """A log record has no span of its own: its step names the one that it was written in."""
+        record = dataclasses.replace(tool_span("c", 1), span_id="log:1", parent_id="00000000000000aa", log=True)
+        (found,) = analyzed([record], details=True).conversations
+        assert [detail.span_id for detail in found.details] == ["00000000000000aa"]
 
     def test_conversations_without_steps_are_listed(self) -> None:
         """A conversation of model turns alone has no steps and is there all the same."""
@@ -221,7 +249,7 @@ class TestCollecting:
             name="chat m",
             attributes={"gen_ai.operation.name": "chat", "gen_ai.conversation.id": "c", "gen_ai.request.model": "m"},
         )
-        assert analyzed([chat]).conversations == (lane(counters=Counters(0, 0, 1)),)
+        assert untimed(analyzed([chat])) == (lane(counters=Counters(0, 0, 1)),)
 
     def test_the_outcome_is_what_the_host_says_last(self) -> None:
         """A run's outcome comes from any of its spans, the last one counts."""
@@ -243,6 +271,41 @@ class TestCollecting:
         spans = [*conversation("b", "bash", first=1), *conversation("a", "bash", "bash", first=2)]
         analyze(spans, each=lambda j, end: seen.append((j.conversation, j.verdict.step, end)), monitor=Scripted)
         assert seen == [("a", 1, 2 * SECOND + 1), ("a", 2, 3 * SECOND + 1), ("b", 1, SECOND + 1)]
+
+    def test_compactions_are_cuts(self) -> None:
+        """A compaction stands after the last step before it."""
+        (found,) = analyze([*conversation("c", "bash", "bash"), compaction("c", 3), tool_span("c", 4)]).conversations
+        assert (found.steps, found.compactions, found.cuts) == (3, 1, (Cut(2),))
+
+
+class TestOnly:
+    def test_some_conversations_alone_are_judged(self) -> None:
+        """Lanes and summary are those of the chosen ones, and each lane is what it is among all."""
+        asked: list[Sequence[str]] = []
+
+        def only(ids: Sequence[str]) -> set[str]:
+            asked.append(ids)
+            return {"b", "unknown"}
+
+        found = analyze(SPANS, only=only, monitor=Scripted)
+        assert asked == [["a", "b", "c"]]
+        assert found.conversations == tuple(one for one in analyzed(SPANS).conversations if one.conversation == "b")
+        assert found.summary == summarize(found.conversations)
+        assert found.spans == len(SPANS)
+
+    def test_what_makes_no_lane_cannot_be_chosen(self) -> None:
+        """A conversation of which only a run's outcome is known is none of those that are asked for."""
+        span = dataclasses.replace(
+            tool_span("d", 1), name="root", attributes={"gen_ai.conversation.id": "d", "stall.run.outcome": "success"}
+        )
+        asked: list[str] = []
+
+        def only(ids: Sequence[str]) -> Sequence[str]:
+            asked.extend(ids)
+            return ids
+
+        analyze([span, *SPANS], only=only, monitor=Scripted)
+        assert asked == ["a", "b", "c"]
 
 
 SPANS = [

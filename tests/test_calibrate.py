@@ -133,7 +133,7 @@ def test_credit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
 
     assert lane["credit"] == [{"run": "", "segment": 1, "closed": False, "steps": 3, "return": 0.0, "advantage": 0.0}]
-    assert text.split("\n\n")[1] == (
+    assert text.split("\n\n")[2] == (
         "Credit of the segments between milestones:\n"
         "  conversation  segment  steps  return  advantage\n"
         "  c1             1 open      3   0.000          -\n"

@@ -26,7 +26,10 @@ SECOND = 1_000_000_000
     [
         (["demo", "--fast", "-o", "/dev/null/x"], "/dev/null/x"),
         (["demo", "--fast", "--svg", "/dev/null/x"], "/dev/null/x"),
-        (["analyze", "--steps", "x"], "--steps goes with --format json"),
+        (["analyze", "--steps", "x"], "--steps goes with --format json, or with"),
+        (["analyze", "--conversation", "c", "--format", "otlp", "x"], "--conversation goes with text, json and html"),
+        (["analyze", "--all", "--format", "json", "x"], "--all goes with the text of all conversations"),
+        (["analyze", "--all", "--conversation", "c", "x"], "--all goes with the text of all conversations"),
         (["analyze", "--credit", "--format", "otlp", "x"], "--credit goes with text and json"),
     ],
 )
@@ -114,7 +117,16 @@ class TestText:
         assert (status, err) == (0, "")
         assert out.startswith("1 of 2 conversations stalled: ")
         assert "stuck (service bot): " in out
-        assert "fine" not in out
+        assert "fine (service bot): " not in out
+
+    def test_all_conversations_are_listed_when_asked(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """Twenty are listed and the others counted; with --all each has its row."""
+        path = tmp_path / "many.jsonl"
+        path.write_text("".join(request(*healthy("x" * index, 2)) for index in range(1, 26)), encoding="utf-8")
+        _, some, _ = run(capsys, "analyze", path)
+        _, every, _ = run(capsys, "analyze", path, "--all")
+        assert "and 5 more, which cost less; --all lists them too\n" in some
+        assert [len([line for line in out.splitlines() if line.endswith("  -")]) for out in (some, every)] == [20, 25]
 
     def test_problems_are_told_twice(self, traces: Path, capsys: pytest.CaptureFixture[str]) -> None:
         """In the report, and on standard error when the report goes into a pipe."""
@@ -174,6 +186,65 @@ class TestJson:
                 capsys, "analyze", "--format", "json", "--steps", *(tmp_path / f"{i}.gz" for i in (2, 0, 1))
             )
             assert out == whole
+
+
+class TestConversation:
+    def test_its_course_is_drawn(self, traces: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """A beginning of its id is enough; other conversations are not told."""
+        status, out, err = run(capsys, "analyze", traces, "--conversation", "stu")
+        assert (status, err) == (0, "")
+        assert out.startswith("stuck (service bot)\n9 steps, ")
+        assert "\ngain         I........\n" in out
+        assert "fine" not in out
+
+    def test_steps_have_the_fingerprints_of_their_spans(
+        self, traces: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """With --steps every step is listed, without contents, with the fingerprints that its span carries."""
+        monkeypatch.setenv("OTEL_STALL_FINGERPRINT_KEY", "a key for this test alone")
+        _, written, _ = run(capsys, "analyze", traces, "--format", "otlp")
+        status, out, _ = run(capsys, "analyze", traces, "--conversation", "fine", "--steps")
+        prints = [
+            attribute["value"]["stringValue"]
+            for one in spans_of(written)
+            for attribute in one["attributes"]
+            if attribute["key"] in ("stall.call.fingerprint", "stall.outcome.fingerprint")
+            and {"key": "gen_ai.conversation.id", "value": {"stringValue": "fine"}} in one["attributes"]
+        ]
+        assert (status, len(prints)) == (0, 18)
+        assert all(fingerprint in out for fingerprint in prints)
+        assert "information: lines that were not seen before" in out
+        assert "file1.txt" not in out
+
+    def test_json_of_it_alone(self, traces: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """The document is of that conversation, its summary too; the entry is the one in the whole document."""
+        _, out, _ = run(capsys, "analyze", "--format", "json", "--steps", traces)
+        status, alone, _ = run(capsys, "analyze", "--format", "json", "--steps", traces, "--conversation", "fine")
+        document = json.loads(alone)
+        assert status == 0
+        assert document["conversations"] == [one for one in json.loads(out)["conversations"] if one["id"] == "fine"]
+        assert (document["summary"]["conversations"], document["summary"]["stalled"]) == (1, 0)
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("", "'' means 2 conversations: fine, stuck"),
+            ("stuk", "no conversation 'stuk'; there is stuck, fine"),
+        ],
+    )
+    @pytest.mark.parametrize("form", ["text", "json"])
+    def test_none_or_several(
+        self, text: str, said: str, form: str, traces: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Status 2, and one line names those that could be meant."""
+        found = run(capsys, "analyze", "--format", form, traces, "--conversation", text)
+        assert found == (2, "", f"otel-stall: {said}\n")
+
+    def test_nothing_could_be_read(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """Status 1 and why, as without it."""
+        status, out, err = run(capsys, "analyze", tmp_path, "--conversation", "c")
+        assert (status, out) == (1, "")
+        assert err == f"otel-stall: {tmp_path}: the folder holds no files\notel-stall: nothing could be read\n"
 
 
 class TestOtlp:

@@ -19,8 +19,9 @@ from otel_stall.config import StallConfig
 from otel_stall.doctor import examine
 from otel_stall.errors import NoAnswerError
 from otel_stall.readers import Problems, read_paths
-from otel_stall.report import doctor, survey, text
+from otel_stall.report import conversation, doctor, survey, text
 from otel_stall.report import json as json_report
+from otel_stall.report.cells import Screen
 from otel_stall.report.credit import Credits
 from otel_stall.report.status import asked
 from otel_stall.survey import survey as surveyed
@@ -108,7 +109,13 @@ def report(data: bytes) -> str:
 @page
 def report_on_a_terminal(data: bytes) -> str:
     problems = Problems()
-    return text.render(analyze(views(data, problems)), problems, width=100, colour=False)
+    return text.render(analyze(views(data, problems)), problems, Screen(100))
+
+
+@page
+def one_conversation(data: bytes) -> str:
+    problems = Problems()
+    return conversation.render(analyze(views(data, problems), details=True), problems, Screen(100), steps=True)
 
 
 @page

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from otel_stall.config import DetectionConfig
@@ -12,7 +14,7 @@ from otel_stall.reasons import Reason
 from otel_stall.verdicts import InputTiers
 
 RULES = DetectionConfig()
-KNOWN = Facts(call_epoch=0, pair_epoch=0, outcome_epoch=0, exact_repeat=True)
+KNOWN = Facts(pair=1, call_epoch=0, pair_epoch=0, outcome_epoch=0, exact_repeat=True)
 
 
 def step(call: int, effect: Effect = Effect.READ, outcome: int | None = 7) -> Step:
@@ -22,7 +24,7 @@ def step(call: int, effect: Effect = Effect.READ, outcome: int | None = 7) -> St
 def run_of(*calls: int) -> LoopRun:
     run = LoopRun()
     for number, call in enumerate(calls, start=1):
-        run = extend_loop(run, step(call), KNOWN, Reason.SAME_OUTCOME, number)
+        run = extend_loop(run, step(call), replace(KNOWN, pair=call), Reason.SAME_OUTCOME, number)
     return run
 
 
@@ -79,7 +81,7 @@ class TestExtending:
 
     def test_a_command_whose_output_differs_in_volatile_tokens_alone(self) -> None:
         """The same but for its times is no new pair, and no proof of a loop either."""
-        masked = Facts(call_epoch=0, pair_epoch=0, outcome_epoch=0, exact_repeat=False)
+        masked = Facts(pair=1, call_epoch=0, pair_epoch=0, outcome_epoch=0, exact_repeat=False)
 
         assert extend_loop(run_of(1, 1), step(1, Effect.COMMAND), masked, Reason.SAME_OUTCOME, 3).length == 2
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from otel_stall import outcomes
 
@@ -229,3 +231,44 @@ class TestUnchangedInAShell:
     def test_only_the_last_lines_tell(self, text: str, *, expected: bool) -> None:
         """What a command printed on its way is its output, not the answer to the write."""
         assert outcomes.is_unchanged(text, shell=True) is expected
+
+
+_PIECES = st.sampled_from(
+    [
+        *("\n", "\n\n", " ", "a", "_", "...", "<output>", "</stdout>", "[stdout]", "[stderr]", "[1]", "é", "x" * 200),
+        *("already satisfied", "alre", "ady", "satisfied", "nothing to commit", "up to date", "is up to date", "error"),
+        *("ValueError: x", "command not found", "fatal:", "done", "OK", "\x1c", "\u2028", "0 newly installed"),
+    ]
+)
+_TEXTS = st.lists(_PIECES, max_size=14).map("".join)
+
+
+def spoken(text: str) -> list[str]:
+    """Return the lines of a text that say something, each looked at in full."""
+    lines = [outcomes._WRAPPING.sub("", line).strip() for line in text.splitlines()]
+    return [line for line in lines if any(character.isalnum() for character in line)]
+
+
+class TestShortcuts:
+    @given(_TEXTS)
+    def test_the_last_lines_of_a_shell(self, text: str) -> None:
+        """What the whole end of a text does not say, none of its lines says."""
+        plainly = any(outcomes._DONE_BEFORE._pattern.search(line) for line in spoken(text[-600:])[-2:])
+
+        assert outcomes.is_unchanged(text, shell=True) is plainly
+
+    @given(_TEXTS)
+    def test_the_last_line_of_few(self, text: str) -> None:
+        """Reading ends with the line that is one too many."""
+        head, lines = text[:400], spoken(text[-600:])
+        begins = outcomes._FAILED_HEAD.match(head) or outcomes._REFUSAL.search(head) or outcomes._ABSENT.search(head)
+        ends = 0 < len(lines) <= 3 and outcomes._FAILED_LAST.search(lines[-1][:400])
+
+        assert outcomes.says_failed(text, writes=False) is bool(begins or ends)
+
+    @given(st.sampled_from(["", " ", "\n" * 500]), _TEXTS | st.just("ok"), st.sampled_from(["", "\t", " " * 500]))
+    def test_a_receipt_with_much_space_around_it(self, before: str, text: str, after: str) -> None:
+        """Space around a receipt makes it no other, however much there is."""
+        whole = before + text + after
+
+        assert outcomes.is_acknowledgement(whole) is outcomes.is_acknowledgement(whole.strip())

@@ -62,19 +62,33 @@ def test_settings_are_valid(code: str) -> None:
     StallConfig.create(zero_code)
 
 
+def commands() -> list[tuple[list[str], str]]:
+    """Return the `otel-stall` commands of the README, each with the output that is shown below it."""
+    found = []
+    for code in blocks("console"):
+        for command in re.split(r"^\$ ", code, flags=re.MULTILINE)[1:]:
+            line, _, shown = command.partition("\n")
+            words = shlex.split(line, comments=True)
+            if words[0] == "otel-stall":
+                found.append((words[1:], shown))
+    return found
+
+
 def test_commands_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every `otel-stall` command of the README runs on a trace that the demo wrote."""
+    """Every `otel-stall` command of the README runs on a trace that the demo wrote, and prints what is shown."""
     demo.run(tmp_path / "traces.jsonl", pause=0, stream=io.StringIO())
     monkeypatch.chdir(tmp_path)
-    lines = [line for code in blocks("console") for line in code.splitlines()]
-    commands = [shlex.split(line, comments=True)[2:] for line in lines if line.startswith("$ otel-stall ")]
-    assert commands
+    assert commands()
 
-    for command in commands:
+    for command, shown in commands():
         with pytest.raises(SystemExit) as ended:
             main(command)
+        out = capsys.readouterr().out
         assert ended.value.code == 0
-        assert "stalled" in capsys.readouterr().out
+        if "-o" in command:
+            out = Path(command[command.index("-o") + 1]).read_text(encoding="utf-8")
+        assert "stall" in out
+        assert out.startswith(shown)
 
 
 def test_make_targets_exist() -> None:

@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 import json
-import os
+import re
 from dataclasses import replace
-from pathlib import Path
 
 import analysed
 import pytest
+from golden import compare
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from otel_stall.analysis import Analysis, ConversationAnalysis, Counters, StepDetail, summarize
 from otel_stall.calls import Capture
@@ -21,6 +22,7 @@ from otel_stall.observations import Compaction, Effect, Step
 from otel_stall.otlp import Signal
 from otel_stall.readers import Problems, Record
 from otel_stall.report import json as as_json
+from otel_stall.report.cells import Screen
 from otel_stall.report.otlp import Verdicts, lines
 from otel_stall.report.printable import printable
 from otel_stall.report.text import render
@@ -39,8 +41,6 @@ from otel_stall.verdicts import (
     Verdict,
 )
 
-GOLDEN = Path(__file__).parent / "fixtures" / "report"
-UPDATE = os.environ.get("UPDATE_GOLDEN") == "1"
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 STALL = Stall(
@@ -124,14 +124,6 @@ NOTHING = {"conversations": NO_SHARE, "steps": NO_SHARE, "tokens": None, "input_
 NOTHING_OF_A_KIND = {**NOTHING, "of_stalled_steps": NO_SHARE}
 
 
-def compare(name: str, text: str) -> None:
-    path = GOLDEN / name
-    if UPDATE:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
-
-
 class TestJson:
     def test_a_declared_milestone_that_was_verified_later(self) -> None:
         """It says so, with the step of what verified it."""
@@ -209,20 +201,33 @@ class TestText:
 
     def test_on_a_terminal_of_80_columns(self) -> None:
         """The same, folded: no line is longer than the terminal."""
-        text = render(FULL, problems(), width=80)
+        text = render(FULL, problems(), Screen(80))
         assert max(map(len, text.splitlines())) <= 80
         compare("report-80.txt", text)
 
     def test_colour_adds_escape_sequences_of_ours_alone(self) -> None:
         """Without colour there is no escape sequence; with it the text is the same."""
-        plain, coloured = render(FULL, problems()), render(FULL, problems(), colour=True)
+        plain, coloured = render(FULL, problems()), render(FULL, problems(), Screen(None, colour=True))
         assert "\x1b" not in plain
-        assert coloured.replace("\x1b[1m", "").replace("\x1b[0m", "") == plain
+        assert coloured != plain
+        assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+
+    @given(st.text(), st.text(alphabet="数据x\u0301\x1b\u202e ", max_size=90), st.integers(20, 160))
+    def test_every_line_fits(self, name: str, other: str, width: int) -> None:
+        """Whatever the names, no line of the report is wider than the terminal, and all of it is printable."""
+        named = replace(STALLED, conversation=name, lane=other, agent=name, service=other)
+        reached = replace(named, milestones=(Milestone(2, other, Evidence.OBSERVED, 2),))
+        for line in render(analysis(named, reached, HEALTHY), problems(), Screen(width)).splitlines():
+            assert cell_len(line) <= width
+            assert line.isprintable()
 
     def test_no_stall(self) -> None:
-        """Without a stall the report is one sentence and what could not be seen."""
+        """Without a stall the report is one sentence, the conversations and what could not be seen."""
         assert render(analysis(HEALTHY), Problems()) == (
             "No stall in 1 conversation of 7 steps.\n"
+            "\n"
+            "conversation  milestones  stall  level  stalled  tokens  open\n"
+            "plain         none in 0   -      -          0/7       -  -\n"
             "\n"
             "Not measured:\n"
             "  amnesia: not measurable, no compaction signal in these traces\n"
@@ -244,11 +249,14 @@ class TestText:
             "  exit codes: none on any command; a failure is known by status and text alone",
         ]
 
-    def test_long_tables_are_cut(self) -> None:
-        """Of many stalls some are told and fifty listed, and the rest is counted."""
-        text = render(analysis(*(replace(STALLED, conversation=f"c{index}") for index in range(60))), Problems())
-        assert "and 10 more stalls; --format json lists them all" in text
+    def test_long_reports_are_cut(self) -> None:
+        """Of many stalls some are told and twenty conversations listed, and the rest is counted; or all are listed."""
+        many = analysis(*(replace(STALLED, conversation=f"c{index}") for index in range(60)))
+        text = render(many, Problems())
+        assert "and 40 more, which cost less; --all lists them too\n" in text
+        assert "55 more stalls in the table; --conversation ID tells those of one conversation\n" in text
         assert text.count("16 steps without gain") == 5
+        assert sum(line.startswith("c") for line in render(many, Problems(), whole=True).splitlines()) == 61 + 5
 
 
 class TestPrintable:

@@ -23,7 +23,10 @@ from acts import (
     verdicts,
     write,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 
+from otel_stall import stalls
 from otel_stall.config import DetectionConfig
 from otel_stall.counters import Counters
 from otel_stall.loops import InputSide, LoopRun
@@ -357,3 +360,28 @@ class TestWholeRuns:
     def test_names_of_triggers(self) -> None:
         """Each trigger has a name of its own."""
         assert len({trigger.value for trigger in Trigger}) == len(Trigger)
+
+
+_COUNT = st.sampled_from([0, 0, 0, 1, 7])
+
+
+@given(st.lists(_COUNT, min_size=9, max_size=9), st.sampled_from([0, 1]), st.sampled_from([0.0, 0.5, 9.0]))
+def test_where_nothing_counts_no_trigger_does(counts: list[int], epoch: int, waste: float) -> None:
+    """No stall opens without a look at the triggers only where every one of them stands at 0."""
+    dry, flat, thin, reacquired, compactions, after_done, length, blind, step = counts
+    counters = Counters(
+        step=step,
+        dry=dry,
+        flat=flat,
+        thin=thin,
+        reacquired=reacquired,
+        waste=waste,
+        after_done=after_done,
+        idle_compactions=compactions,
+    )
+    run = LoopRun(length=length, pairs=(1,) if length else (), blind=blind)
+    seen = replace(scene(counters), epoch=epoch, loop=run)
+
+    if not stalls._counting(seen):
+        assert {value for value, _, _ in stalls._triggers(seen, RULES).values()} == {0}
+        assert decide(seen, None, None, RULES) == (None, None, ())

@@ -6,6 +6,7 @@ No network, no server, no model: a script, the real SDK and a file.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -19,10 +20,13 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, Sp
 from rich.console import Console
 
 from otel_stall.analysis import Analysis, analyze
+from otel_stall.config import StallConfig
 from otel_stall.demo import agent
 from otel_stall.demo.show import Stage
 from otel_stall.otlp.protobuf import to_json
 from otel_stall.readers import Problems, read_paths
+from otel_stall.report.cells import Screen
+from otel_stall.report.page import write
 from otel_stall.report.text import render
 from otel_stall.verdicts import Level
 
@@ -45,7 +49,8 @@ class OtlpFileExporter(SpanExporter):
 def run(path: Path, *, pause: float, picture: Path | None = None, stream: TextIO = sys.stdout) -> int:
     """Run the demo, write its spans to `path`, analyse that file, and return the exit status.
 
-    `picture` names an SVG file that then shows the run as the terminal did.
+    The report for a browser is written beside that file. `picture` names an SVG file that then shows the run
+    as the terminal did.
     """
     console = _console(stream, recorded=picture is not None)
     console.print("A coding agent at work, traced. After each call: what it gained.", style="bold")
@@ -55,11 +60,14 @@ def run(path: Path, *, pause: float, picture: Path | None = None, stream: TextIO
     if picture is not None:
         picture.write_text(_svg(console), encoding="utf-8")
     problems = Problems()
-    found = analyze(read_paths([str(path)], problems=problems))
+    found = analyze(read_paths([str(path)], problems=problems), details=True)
     console.print(f"\n{_tiers(found)}", style="bold")
     console.print(f"\n$ otel-stall analyze {path}\n", style="bold")
-    width = console.width if stream.isatty() else None
-    stream.write(render(found, problems, width=width, colour=stream.isatty()))
+    stream.write(render(found, problems, Screen.of(stream, os.environ, console.width)))
+    page = path.with_name(f"{path.stem}-report.html")
+    with page.open("w", encoding="utf-8") as file:
+        write(file, found, problems, StallConfig())
+    console.print(f"\nThe same as a page for a browser: {page}", style="bold")
     return 0
 
 

@@ -27,6 +27,8 @@ _HINTS: Final = {
     "open_world": "openWorldHint",
 }
 
+_ANY_HINT: Final = 'Hint"'
+
 
 def annotations_of(seen: Sighting) -> ToolAnnotations:
     """Return what is said of the called tool: by OpenInference in `metadata`, by OpenLLMetry beside the arguments."""
@@ -44,7 +46,9 @@ def annotations_of(seen: Sighting) -> ToolAnnotations:
 
 def _mapping(text: object) -> Mapping[str, object] | None:
     """Return the mapping of a JSON text in which some hint is named, None for any other."""
-    if not isinstance(text, str) or len(text) > PARSE_LIMIT or not any(f'"{hint}"' in text for hint in _HINTS.values()):
+    if not isinstance(text, str) or len(text) > PARSE_LIMIT or _ANY_HINT not in text:
+        return None
+    if not any(f'"{hint}"' in text for hint in _HINTS.values()):
         return None
     return _among(parse_json(text))
 

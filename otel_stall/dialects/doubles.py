@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
 from xxhash import xxh3_64_intdigest
@@ -19,6 +19,7 @@ from xxhash import xxh3_64_intdigest
 from otel_stall.bounded import trim
 from otel_stall.calls import Capture, Content, ModelCall, Reading, ToolCall
 from otel_stall.dialects.tool_calls import called_tool
+from otel_stall.values import replace, unguarded
 
 __all__ = ["Ancestor", "Doubles", "carriers", "merge"]
 
@@ -55,6 +56,7 @@ class Ancestor(NamedTuple):
     tool: str | None = None
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class _Sight:
     """What is remembered of a recorded span: no content, only a digest of its arguments' scalars."""
@@ -139,7 +141,8 @@ class Doubles:
         if sight.kind == _PART:
             return reading.parent_id
         carried = next((seen.carrier for seen in inner if seen.carrier not in ("", reading.span_id)), "")
-        joined = carried or self._joined_to(reading, sight) or self._twin(reading, sight)
+        strangers = self._strangers(reading, sight)
+        joined = carried or self._joined_to(reading, sight, strangers) or self._twin(reading, sight, strangers)
         return joined or _outer(reading, sight, near) or reading.span_id
 
     def _awaits(self, reading: Reading, sight: _Sight) -> bool:
@@ -150,7 +153,12 @@ class Doubles:
             return False
         return isinstance(reading.record, ToolCall) and not sight.filled and reading.dialect in self._recorded
 
-    def _joined_to(self, reading: Reading, sight: _Sight) -> str:
+    def _strangers(self, reading: Reading, sight: _Sight) -> list[_Sight]:
+        """Return the spans and records of such a call that another instrumentation wrote: no other is its double."""
+        peers = self._peers.get((reading.trace_id, sight.kind), ())
+        return [peer for peer in peers if peer.origin != sight.origin]
+
+    def _joined_to(self, reading: Reading, sight: _Sight, strangers: Sequence[_Sight]) -> str:
         """Return the carrier of the call that a record and a span tell of by one call id, or by their place."""
         known = self._called.get(_call_key(reading))
         if known is not None and (known.log or sight.log) and known.carrier:
@@ -158,16 +166,15 @@ class Doubles:
         around = self._spans.get((reading.trace_id, reading.parent_id)) if sight.log else None
         if around is not None and around.kind == sight.kind and around.carrier:
             return around.carrier
-        for peer in self._peers.get((reading.trace_id, sight.kind), ()):
+        for peer in strangers:
             if peer.carrier and peer.span_id not in self._joined and _beside(peer, sight):
                 self._joined[peer.span_id] = None
                 self._trim(self._joined)
                 return peer.carrier
         return ""
 
-    def _twin(self, reading: Reading, sight: _Sight) -> str:
-        peers = self._peers.get((reading.trace_id, sight.kind), ())
-        found = next((peer.carrier for peer in peers if peer.carrier and _twins(peer, sight)), "")
+    def _twin(self, reading: Reading, sight: _Sight, strangers: Sequence[_Sight]) -> str:
+        found = next((peer.carrier for peer in strangers if peer.carrier and _twins(peer, sight)), "")
         if found or not isinstance(reading.record, ModelCall) or not reading.conversation:
             return found
         # Records of a host's model turns may stand in no trace.
@@ -191,13 +198,15 @@ class Doubles:
     def _note(self, memory: OrderedDict[_Id, list[_Sight]], key: _Id, sight: _Sight) -> None:
         known = memory.setdefault(key, [])
         known.append(sight)
-        self.dropped["calls"] += len(known[:-_PEERS])
-        del known[:-_PEERS]
+        if len(known) > _PEERS:
+            self.dropped["calls"] += len(known[:-_PEERS])
+            del known[:-_PEERS]
         memory.move_to_end(key)
         self._trim(memory)
 
     def _trim(self, memory: OrderedDict[_K, _V]) -> None:
-        trim(memory, self._window, self.dropped, "calls")
+        if len(memory) > self._window:
+            trim(memory, self._window, self.dropped, "calls")
 
 
 def carriers(readings: Iterable[Reading]) -> list[tuple[Reading, str]]:

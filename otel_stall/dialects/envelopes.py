@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from otel_stall.calls import ABSENT, Capture, Content
 from otel_stall.dialects.payloads import is_marker, literal_at, parse
 from otel_stall.dialects.sightings import label, number
+from otel_stall.values import replace, unguarded
 
 __all__ = [
     "Unwrap",
@@ -31,10 +32,12 @@ _LAYERS: Final = 6
 _NO_ARGUMENTS: Final = frozenset({"", "None", "null"})
 _INJECTED: Final = frozenset({"run_manager", "runtime", "callbacks"})
 _EXIT_KEYS: Final = ("exit_code", "returncode", "exitCode", "returnCode")
+_AGNO_BEGINS: Final = "status='"
 _AGNO: Final = re.compile(r"status='(\w{1,20})' result=")
 _STATUSES: Final = {"error": True, "failure": True, "failed": True}
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class Unwrapped:
     """What a tool gave back, and what its envelopes said of the call."""
@@ -63,6 +66,8 @@ def unwrap_result(value: object) -> Unwrapped:
 
     Text with line breaks that happens to be JSON (the file a tool read) stays text, so that its lines count.
     """
+    if type(value) is str and _is_plain(value):
+        return Unwrapped(Content(value, Capture.CAPTURED))
     text = isinstance(value, (str, bytes))
     found = Unwrapped(parse(value, limit=0) if text else parse(value))
     if found.content.capture is not Capture.CAPTURED:
@@ -73,6 +78,11 @@ def unwrap_result(value: object) -> Unwrapped:
             break
         found = layer
     return replace(found, exit_code=_exit_code(found.content.value))
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether a text is no JSON, no envelope and no marker, as its first characters tell."""
+    return text[:1] not in ("{", "[", '"', "<", "_") and not text.startswith(_AGNO_BEGINS) and not is_marker(text)
 
 
 def message_call(value: object) -> object | None:

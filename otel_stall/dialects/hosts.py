@@ -42,6 +42,7 @@ def hints_of(seen: Sighting) -> Hints:
     texts = {field: said_by_host(name, seen) for field, name in _TEXTS.items()}
     infra = seen.known.get(names.INFRA, seen.resource.get(names.INFRA))
     compaction = seen.known.get(names.COMPACTION)
+    texts["evidence"] = _evidence(texts["evidence"])
     return Hints(**texts, infra=truth(infra) is True, compaction=truth(compaction) is True)
 
 
@@ -66,5 +67,10 @@ def mark_of(event: EventView) -> HostMark | None:
     milestone = label(event.attributes.get(names.MILESTONE_NAME))
     if not milestone and event.name != MARK:
         return None
-    evidence = label(event.attributes.get(names.MILESTONE_EVIDENCE))
+    evidence = _evidence(label(event.attributes.get(names.MILESTONE_EVIDENCE)))
     return HostMark(milestone or MARK, evidence, event.time_ns, label(event.attributes.get(_CONVERSATION)))
+
+
+def _evidence(said: str) -> str:
+    """Return the word for how a milestone is known; any word that is none of these verifies nothing."""
+    return said if said in ("", "observed", "irreversible") else "declared"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from otel_stall.dialects.payloads import parse_json
@@ -14,12 +14,14 @@ __all__ = [
     "AGENT_NAMES",
     "CONVERSATIONS",
     "METADATA",
-    "agent_id_of",
-    "agent_of",
-    "conversation_of",
+    "agent_id_in",
+    "agent_id_sources",
+    "agent_in",
+    "agent_sources",
+    "conversation_sources",
     "invoked_agent",
+    "invoked_sources",
     "resource_conversation",
-    "turn_of",
 ]
 
 METADATA: Final = "metadata"
@@ -46,7 +48,6 @@ CONVERSATIONS: Final[tuple[str, ...]] = (
 
 # openai-agents-v2 and Gemini CLI put these on every span, whatever the agent is called.
 _CONSTANT_AGENTS: Final = frozenset({"OpenAI Agent", "gemini-cli"})
-_AGENT_IDS: Final = (AGENT_ID,)
 _CONSTANT_IDS: Final = frozenset({"agent"})
 _PREFIXES: Final = ("invoke_agent ", "agent_run ")
 _UNNAMED: Final = "invoke_agent"
@@ -71,10 +72,9 @@ AGENT_NAMES: Final[tuple[Source, ...]] = (
 )
 
 
-def conversation_of(seen: Sighting, dialect: Dialect | None) -> str:
-    """Return the conversation id on the span, in the dialect's own order first; "" where none."""
-    own = dialect.conversation if dialect else ()
-    return first_label(seen, (*own, *CONVERSATIONS))
+def conversation_sources(dialect: Dialect | None) -> tuple[Source, ...]:
+    """Return where a span names its conversation, in the dialect's own order first."""
+    return (*(dialect.conversation if dialect else ()), *CONVERSATIONS)
 
 
 def resource_conversation(resource: Mapping[str, object]) -> str:
@@ -85,15 +85,29 @@ def resource_conversation(resource: Mapping[str, object]) -> str:
     return ""
 
 
-def agent_of(seen: Sighting, dialect: Dialect | None = None) -> str:
+def agent_sources(dialect: Dialect | None) -> tuple[Source, ...]:
+    """Return where a span names its agent."""
+    return (*(dialect.agent if dialect and dialect.scopes else ()), *AGENT_NAMES)
+
+
+def invoked_sources(dialect: Dialect | None) -> tuple[Source, ...]:
+    """Return where the span of an agent's invocation names that agent."""
+    return (*AGENT_NAMES, *(dialect.agent if dialect else ()))
+
+
+def agent_id_sources(dialect: Dialect | None) -> tuple[Source, ...]:
+    """Return where a span names its agent's id, in the dialect's own order first."""
+    return (*(dialect.agent_id if dialect else ()), AGENT_ID)
+
+
+def agent_in(seen: Sighting, sources: Sequence[Source]) -> str:
     """Return the agent that the span names, "" where none."""
-    own = dialect.agent if dialect and dialect.scopes else ()
-    return first_label(seen, (*own, *AGENT_NAMES) if own else AGENT_NAMES, _CONSTANT_AGENTS)
+    return first_label(seen, sources, _CONSTANT_AGENTS)
 
 
-def invoked_agent(seen: Sighting, dialect: Dialect) -> str:
+def invoked_agent(seen: Sighting, sources: Sequence[Source]) -> str:
     """Return the name of the agent whose invocation the span is; the span's own name where nothing else."""
-    named = first_label(seen, (*AGENT_NAMES, *dialect.agent), _CONSTANT_AGENTS)
+    named = first_label(seen, sources, _CONSTANT_AGENTS)
     if named:
         return named
     name = label(seen.view.name)
@@ -106,12 +120,6 @@ def invoked_agent(seen: Sighting, dialect: Dialect) -> str:
     return name
 
 
-def agent_id_of(seen: Sighting, dialect: Dialect | None = None) -> str:
-    """Return the agent's id on the span, in the dialect's own order first; "" where none."""
-    own = dialect.agent_id if dialect else ()
-    return first_label(seen, (*own, AGENT_ID) if own else _AGENT_IDS, _CONSTANT_IDS)
-
-
-def turn_of(seen: Sighting, dialect: Dialect | None) -> str:
-    """Return the user turn that the span belongs to, "" where its dialect does not tell."""
-    return first_label(seen, dialect.turn) if dialect and dialect.turn else ""
+def agent_id_in(seen: Sighting, sources: Sequence[Source]) -> str:
+    """Return the agent's id on the span, "" where none."""
+    return first_label(seen, sources, _CONSTANT_IDS)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from otel_stall.dialects.payloads import parse_json
-from otel_stall.dialects.sightings import Sighting, plain_text
+from otel_stall.dialects.sightings import Sighting, of_events, plain_text
 from otel_stall.spans import CutText
 
 __all__ = ["OURS", "Said", "event_input", "event_output", "flattened", "people_speaking", "said"]
@@ -92,6 +92,7 @@ def flattened(seen: Sighting, prefix: str, infix: str = "") -> list[object] | No
     return [messages[index] for index in sorted(messages)] if 0 in messages else None
 
 
+@of_events
 def event_input(seen: Sighting) -> object:
     """Return the input messages that stand in span events, one event each or all in one attribute."""
     found: list[object] = []
@@ -103,6 +104,7 @@ def event_input(seen: Sighting) -> object:
     return found or None
 
 
+@of_events
 def event_output(seen: Sighting) -> object:
     """Return the output messages that stand in span events."""
     for event in seen.view.events:

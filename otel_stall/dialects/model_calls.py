@@ -9,33 +9,30 @@ from otel_stall.calls import ModelCall
 from otel_stall.dialects.compactions import model_sees_compacted
 from otel_stall.dialects.messages import Said, people_speaking, said
 from otel_stall.dialects.payloads import parse_json
+from otel_stall.dialects.shapes import ModelPlan
 from otel_stall.dialects.sightings import Sighting, Source, first_value, label, number
-from otel_stall.dialects.table import Dialect, Model
 
 __all__ = ["model_call"]
 
 _TOOLS: Final = frozenset({"tool_use", "tool_calls", "tool-calls", "tool_call"})
 
 
-def model_call(seen: Sighting, rows: Sequence[Dialect]) -> ModelCall:
-    """Return the model turn; `rows` are all dialects that see one here."""
-    models = [row.model for row in rows]
-    output = first_value(seen, [source for model in models for source in model.output])
+def model_call(seen: Sighting, plan: ModelPlan) -> ModelCall:
+    """Return the model turn, read where the plan says."""
+    output = first_value(seen, plan.output)
     spoken = Said() if output is None else said(output)
-    uncounted = [name for model in models for name in model.uncounted]
     return ModelCall(
         text=spoken.text,
-        calls_tools=spoken.calls_tools or _stopped_for_tools(seen, models),
-        user_messages=people_speaking(first_value(seen, [source for model in models for source in model.input])),
-        input_tokens=_tokens(seen, [source for model in models for source in model.input_tokens], uncounted),
-        output_tokens=_tokens(seen, [source for model in models for source in model.output_tokens]),
+        calls_tools=spoken.calls_tools or _stopped_for_tools(first_value(seen, plan.finish)),
+        user_messages=people_speaking(first_value(seen, plan.input)),
+        input_tokens=_tokens(seen, plan.input_tokens, plan.uncounted),
+        output_tokens=_tokens(seen, plan.output_tokens),
         compacted=spoken.compacted or model_sees_compacted(seen),
-        traced=any(model.traced for model in models),
+        traced=plan.traced,
     )
 
 
-def _stopped_for_tools(seen: Sighting, models: Sequence[Model]) -> bool:
-    value = first_value(seen, [source for model in models for source in model.finish])
+def _stopped_for_tools(value: object) -> bool:
     reasons = value if isinstance(value, (list, tuple)) else parse_json(value)
     listed = reasons if isinstance(reasons, (list, tuple)) else (value,)
     return any(label(reason) in _TOOLS for reason in listed)

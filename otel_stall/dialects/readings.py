@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from otel_stall import attributes
@@ -14,16 +14,15 @@ from otel_stall.dialects.identities import (
     AGENT_ID,
     AGENT_NAMES,
     CONVERSATIONS,
-    agent_id_of,
-    agent_of,
-    conversation_of,
+    agent_id_in,
+    agent_in,
     invoked_agent,
     resource_conversation,
-    turn_of,
 )
 from otel_stall.dialects.model_calls import model_call
 from otel_stall.dialects.rules import DIALECTS
-from otel_stall.dialects.sightings import Sighting, label, names_of, number
+from otel_stall.dialects.shapes import Plan, Shape
+from otel_stall.dialects.sightings import Sighting, first_label, label, names_of, number
 from otel_stall.dialects.table import Dialect, Role, names_read
 from otel_stall.dialects.tool_calls import TOOL_NAMES, tool_call
 from otel_stall.spans import EMPTY, SpanView
@@ -44,9 +43,13 @@ TOLD_TWICE: Final = frozenset(row.name for row in DIALECTS if row.told_twice)
 _SERVICE: Final = "service.name"
 _DURATION: Final = "duration_ms"
 _LONGEST_MS: Final = 86_400_000
-_Asked = tuple[bool, tuple[tuple[Dialect, frozenset[str] | None], ...]]
+_Asked = tuple[tuple[Dialect, frozenset[str] | None], ...]
 _ASKED: dict[str, _Asked] = {}
 _SCOPES: Final = 1_024
+_SHAPES: dict[tuple[str, frozenset[str], bool], Shape] = {}
+_MOST_SHAPES: Final = 1_024
+_RUNS: Final = frozenset(RUN_NAMES)
+_NO_RUN: Final = ("",) * len(RUN_NAMES)
 _ON_RESOURCE: Final = frozenset({_SERVICE, *CONVERSATIONS, *RUN_NAMES}) | HINT_NAMES
 
 
@@ -57,13 +60,15 @@ def read(view: SpanView) -> Reading:
     refers to the host's contents and must not outlive the hook that reads the span.
     """
     # One pass over the span's names instead of a look-up for each name that any dialect knows.
-    seen = Sighting(view, _among(KNOWN, view.attributes), _among(_ON_RESOURCE, view.resource))
-    role, rows = _recognise(seen)
-    dialect = rows[0] if rows else None
-    known = dialect if role is not Role.OTHER else None
-    record = _record(seen, role, rows)
-    invokes = role in (Role.AGENT, Role.WORKFLOW)
-    run_id, outcome, task_id, task_class = (said_by_host(name, seen) for name in RUN_NAMES)
+    names = KNOWN.intersection(view.attributes)
+    shape = _shape(view.scope, names, bool(view.events))
+    seen = Sighting(view, _among(names, view.attributes), _among(_ON_RESOURCE, view.resource))
+    role, rows = _recognise(seen, shape)
+    plan = shape.plan(rows)
+    known = rows[0] if rows and role is not Role.OTHER else None
+    record = _record(seen, role, rows, plan)
+    invokes = role is Role.AGENT or role is Role.WORKFLOW
+    run_id, outcome, task_id, task_class = _run(seen)
     return Reading(
         trace_id=view.trace_id,
         span_id=view.span_id,
@@ -74,9 +79,9 @@ def read(view: SpanView) -> Reading:
         scope=view.scope,
         dialect=known.name if known else record.source if isinstance(record, CompactionMark) else "",
         record=record,
-        conversation=conversation_of(seen, dialect) if seen.known else "",
-        agent=invoked_agent(seen, dialect) if dialect and invokes else agent_of(seen, dialect) if seen.known else "",
-        agent_id=agent_id_of(seen, dialect) if seen.known else "",
+        conversation=first_label(seen, plan.conversation) if names else "",
+        agent=invoked_agent(seen, plan.invoked) if rows and invokes else agent_in(seen, plan.agent) if names else "",
+        agent_id=agent_id_in(seen, plan.agent_id) if names else "",
         is_agent=invokes,
         is_workflow=role is Role.WORKFLOW,
         run_id=run_id,
@@ -85,11 +90,11 @@ def read(view: SpanView) -> Reading:
         task_class=task_class,
         service=label(seen.resource.get(_SERVICE)),
         resource_conversation=resource_conversation(seen.resource),
-        judged=attributes.STEP in seen.known,
+        judged=attributes.STEP in names,
         sampled=view.sampled,
         marks=marks_of(seen) if view.events else (),
         log=view.log,
-        turn=turn_of(seen, known) if record is not None else "",
+        turn=first_label(seen, plan.turn) if known is not None and record is not None else "",
     )
 
 
@@ -99,8 +104,8 @@ def passed_over(view: SpanView) -> str:
     Such a span says again what another says, or is work of a kind that is neither a call nor a turn.
     """
     seen = Sighting(view, _among(KNOWN, view.attributes), EMPTY)
-    for row, marks in _asked(view.scope)[1]:
-        if (marks is None or not marks.isdisjoint(seen.known)) and row.role(seen) is Role.OTHER:
+    for row in _shape(view.scope, frozenset(seen.known), bool(view.events)).rows:
+        if row.role(seen) is Role.OTHER:
             return row.name
     return ""
 
@@ -108,6 +113,13 @@ def passed_over(view: SpanView) -> str:
 def _among(names: frozenset[str], attributes: Mapping[str, object]) -> Mapping[str, object]:
     present = names.intersection(attributes)
     return {name: attributes[name] for name in present} if present else EMPTY
+
+
+def _run(seen: Sighting) -> tuple[str, ...]:
+    """Return what span and resource say of run and task, in the order of `RUN_NAMES`."""
+    if _RUNS.isdisjoint(seen.known) and _RUNS.isdisjoint(seen.resource):
+        return _NO_RUN
+    return tuple([said_by_host(name, seen) for name in RUN_NAMES])
 
 
 def _start_of(seen: Sighting) -> int:
@@ -120,23 +132,38 @@ def _asked(scope: str) -> _Asked:
     """Return the rows that may be asked for a scope, each with the attributes one of which it needs, None for none."""
     asked = _ASKED.get(scope)
     if asked is None:
-        own = [bool(row.scopes) and scope.startswith(row.scopes) for row in DIALECTS]
-        rows = [(row, None if mine else frozenset(row.marks)) for row, mine in zip(DIALECTS, own, strict=True)]
-        asked = any(own), tuple((row, marks) for row, marks in rows if marks is None or marks)
+        asked = tuple(_wanted(scope))
         if len(_ASKED) < _SCOPES:
             _ASKED[scope] = asked
     return asked
 
 
-def _recognise(seen: Sighting) -> tuple[Role | None, tuple[Dialect, ...]]:
+def _wanted(scope: str) -> Iterator[tuple[Dialect, frozenset[str] | None]]:
+    for row in DIALECTS:
+        if row.scopes and scope.startswith(row.scopes):
+            yield row, None
+        elif row.marks and (not row.within or scope.startswith(row.within)):
+            yield row, frozenset(row.marks)
+
+
+def _shape(scope: str, names: frozenset[str], events: bool) -> Shape:
+    """Return what all spans with these attributes have in common."""
+    key = (scope, names, events)
+    shape = _SHAPES.get(key)
+    if shape is None:
+        shape = Shape(scope, names, _asked(scope), events=events)
+        if len(_SHAPES) >= _MOST_SHAPES:
+            _SHAPES.clear()
+        _SHAPES[key] = shape
+    return shape
+
+
+def _recognise(seen: Sighting, shape: Shape) -> tuple[Role | None, tuple[Dialect, ...]]:
     """Return what the span is and every row that sees the same; the first row to know decides."""
-    is_host, asked = _asked(seen.view.scope)
-    if not seen.known and not is_host:
-        return None, ()
     decided: Role | None = None
     rows: list[Dialect] = []
-    for row, marks in asked:
-        if (marks is None or not marks.isdisjoint(seen.known)) and (role := row.role(seen)) is not None:
+    for row in shape.rows:
+        if (role := row.role(seen)) is not None:
             decided = decided or role
             if decided is Role.OTHER:
                 return Role.OTHER, (row,)
@@ -145,9 +172,9 @@ def _recognise(seen: Sighting) -> tuple[Role | None, tuple[Dialect, ...]]:
     return decided, tuple(rows)
 
 
-def _record(seen: Sighting, role: Role | None, rows: tuple[Dialect, ...]) -> Record | None:
+def _record(seen: Sighting, role: Role | None, rows: tuple[Dialect, ...], plan: Plan) -> Record | None:
     if role is Role.TOOL or role is Role.PART:
-        return tool_call(seen, rows, part=role is Role.PART)
+        return tool_call(seen, plan.tool, part=role is Role.PART)
     if role is Role.USER:
         return UserMark()
     if role is Role.HINT:
@@ -156,7 +183,7 @@ def _record(seen: Sighting, role: Role | None, rows: tuple[Dialect, ...]) -> Rec
         return host_compaction(seen, f"{rows[0].name}:{seen.view.name}")
     if seen.known and (mark := compaction_of(seen, role, rows[0].name if rows else "")):
         return mark
-    return model_call(seen, rows) if role is Role.MODEL else None
+    return model_call(seen, plan.model) if role is Role.MODEL else None
 
 
 def _hint(seen: Sighting) -> HostHint:

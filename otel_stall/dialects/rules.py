@@ -11,7 +11,7 @@ from typing import Final
 
 from otel_stall.dialects import coding_agents, frameworks, sources
 from otel_stall.dialects.envelopes import openhands_action
-from otel_stall.dialects.sightings import Sighting, first_label, from_event
+from otel_stall.dialects.sightings import Sighting, first_label, from_event, label
 from otel_stall.dialects.table import Dialect, Model, Role, Says, Tells, Tool, by_value, names_read
 
 __all__ = ["DIALECTS", "Dialect", "Model", "Role", "Says", "Tool", "names_read"]
@@ -46,22 +46,14 @@ _OPERATIONS: Final = {
 def _genai(seen: Sighting) -> Role | None:
     if seen.known.get("gen_ai.tool.name") == "(merged tools)":
         return Role.OTHER
-    operation = first_label(seen, ("gen_ai.operation.name",))
+    operation = label(seen.known.get("gen_ai.operation.name"))
     return _OPERATIONS.get(operation, Role.OTHER) if operation else None
 
 
 def _google_adk(seen: Sighting) -> Role | None:
-    if first_label(seen, ("gen_ai.operation.name",)) == "compact_events":
+    if label(seen.known.get("gen_ai.operation.name")) == "compact_events":
         return Role.COMPACTION
     return _genai(seen) if seen.view.scope.startswith("gcp.vertex.agent") else None
-
-
-def _strands(seen: Sighting) -> Role | None:
-    return _genai(seen) if seen.view.scope.startswith("strands.") else None
-
-
-def _copilot(seen: Sighting) -> Role | None:
-    return _genai(seen) if seen.view.scope.startswith("github.copilot") else None
 
 
 def _traceloop(seen: Sighting) -> Role | None:
@@ -195,11 +187,18 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
         # Bedrock counts cached input apart; every other emitter's input count holds it.
         name="strands",
         marks=("gen_ai.operation.name",),
-        role=_strands,
+        role=_genai,
+        within=("strands.",),
         model=Model(uncounted=("gen_ai.usage.cache_read_input_tokens", "gen_ai.usage.cache_write_input_tokens")),
     ),
     # Copilot CLI has an agent span for each turn of the user, with the calls right below it.
-    Dialect(name="copilot", marks=("gen_ai.operation.name",), role=_copilot, turn=(sources.span_above,)),
+    Dialect(
+        name="copilot",
+        marks=("gen_ai.operation.name",),
+        role=_genai,
+        within=("github.copilot",),
+        turn=(sources.span_above,),
+    ),
     GENAI,
     Dialect(
         name="traceloop",

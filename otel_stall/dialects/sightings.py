@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from otel_stall.spans import SpanView
+from otel_stall.values import unguarded
 
 __all__ = [
     "LABEL_LIMIT",
@@ -20,9 +21,11 @@ __all__ = [
     "first_label",
     "first_value",
     "from_event",
+    "is_of_events",
     "label",
     "names_of",
     "number",
+    "of_events",
     "plain_text",
     "reads",
     "truth",
@@ -35,6 +38,7 @@ _HUGE: Final = 10**18  # text is read to 18 digits, and sums stay within 64 bits
 _DIGITS: Final = re.compile(r"[+-]?[0-9]{1,18}\Z")
 
 
+@unguarded
 @dataclass(frozen=True, slots=True)
 class Sighting:
     """A span with its attributes and resource attributes of interest; the values are the span's own."""
@@ -71,9 +75,21 @@ def reads(*names: str) -> Callable[[_Read], _Read]:
     return mark
 
 
+def of_events(source: _Read) -> _Read:
+    """Return a source that gives nothing on a span without events, marked as such."""
+    source.of_events = True  # type: ignore[attr-defined]  # functions take attributes; typeshed has no way to say it
+    return source
+
+
+def is_of_events(source: Source) -> bool:
+    """Return whether a source gives nothing on a span without events."""
+    return getattr(source, "of_events", False) is True
+
+
 def from_event(event: str, attribute: str) -> Callable[[Sighting], object]:
     """Return a source that reads one attribute of the span's first event of that name."""
 
+    @of_events
     def source(seen: Sighting) -> object:
         for candidate in seen.view.events:
             if candidate.name == event and (value := candidate.attributes.get(attribute)) is not None:
@@ -103,14 +119,17 @@ def first_label(seen: Sighting, sources: Sequence[Source], ignored: frozenset[st
 
 def label(value: object) -> str:
     """Return a name or an id as text: stripped, without JSON quotes, cut at `LABEL_LIMIT`; "" for no scalar."""
+    if type(value) is str and len(value) <= LABEL_LIMIT:
+        return _unquoted(value.strip())
     if value is None or isinstance(value, bool) or not isinstance(value, (str, int, bytes)):
         return ""
     if isinstance(value, int):
         return str(value) if value.bit_length() < 128 else ""
-    text = plain_text(value)[: LABEL_LIMIT + 2].strip()
-    if len(text) > 1 and text[0] == text[-1] == '"':
-        text = text[1:-1]
-    return text[:LABEL_LIMIT]
+    return _unquoted(plain_text(value)[: LABEL_LIMIT + 2].strip())[:LABEL_LIMIT]
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] == '"' == text[-1] else text
 
 
 def plain_text(value: str | bytes) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 from otel_stall.dialects.envelopes import message_call, message_response
 from otel_stall.dialects.messages import event_input, event_output, flattened
 from otel_stall.dialects.payloads import parse_json
-from otel_stall.dialects.sightings import Sighting, number, reads
+from otel_stall.dialects.sightings import Sighting, number, of_events, reads
 
 __all__ = [
     "adk_arguments",
@@ -57,11 +57,13 @@ def _adk_is_off(seen: Sighting) -> bool:
     return seen.known.get(_ADK_ARGUMENTS) == "{}" == seen.known.get(_ADK_RESULT)
 
 
+@of_events
 def event_call(seen: Sighting) -> object:
     """Return the arguments in the messages of an inference-details event (strands)."""
     return next((found for value in _event_messages(seen, "input") if (found := message_call(value)) is not None), None)
 
 
+@of_events
 def event_response(seen: Sighting) -> object:
     """Return the result in the messages of an inference-details event (strands)."""
     return next(

@@ -101,9 +101,10 @@ class Dialect:
     """One row: its name, the attributes one of which it needs to be asked, and what it knows.
 
     A row with `scopes` is asked for every span and log record of the scopes that begin so, whatever their
-    attributes. `turn` gives the id of the user turn that a call or model turn belongs to. `names` are the spans
-    and events that the row knows by their name. `told_twice`: the host tells of each call in a span and in a log
-    record, which each hold a part of it and arrive apart.
+    attributes; one `within` scopes is asked in those that begin so and nowhere else. `turn` gives the id of the
+    user turn that a call or model turn belongs to. `names` are the spans and events that the row knows by their
+    name. `told_twice`: the host tells of each call in a span and in a log record, which each hold a part of it and
+    arrive apart.
     """
 
     name: str
@@ -114,6 +115,7 @@ class Dialect:
     agent: tuple[Source, ...] = ()
     conversation: tuple[Source, ...] = ()
     scopes: tuple[str, ...] = ()
+    within: tuple[str, ...] = ()
     agent_id: tuple[Source, ...] = ()
     turn: tuple[Source, ...] = ()
     names: Mapping[str, Role] = field(default_factory=dict)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from otel_stall.calls import Capture, Content, ToolCall
@@ -11,9 +10,11 @@ from otel_stall.dialects.annotations import ANNOTATION_NAMES, annotations_of
 from otel_stall.dialects.envelopes import Unwrapped, unwrap_arguments, unwrap_result
 from otel_stall.dialects.hosts import hints_of
 from otel_stall.dialects.payloads import parse
+from otel_stall.dialects.shapes import ToolPlan
 from otel_stall.dialects.sightings import Sighting, Source, first_label, first_value, label, number, truth
-from otel_stall.dialects.table import Dialect, Tells
+from otel_stall.dialects.table import Says
 from otel_stall.spans import Status
+from otel_stall.values import replace
 
 __all__ = ["TOOL_NAMES", "called_tool", "tool_call"]
 
@@ -34,39 +35,38 @@ _PREFIXES: Final = ("MCP send ", "execute_tool ", "tools/call ", "Function: ", "
 _SUFFIXES: Final = (".tool", ".run", ".__call__", ".acall", ".call")
 
 
-def tool_call(seen: Sighting, rows: Sequence[Dialect], *, part: bool = False) -> ToolCall:
-    """Return the call as its emitters described it; `rows` are all dialects that see a tool call here."""
-    tools = [row.tool for row in rows]
-    raw = first_value(seen, [source for tool in tools for source in tool.arguments])
-    arguments = unwrap_arguments(parse(raw), [rule for tool in tools for rule in tool.unwrap])
-    found = unwrap_result(first_value(seen, [source for tool in tools for source in tool.result]))
-    if any(truth(seen.known.get(name)) for tool in tools for name in tool.cut):
+def tool_call(seen: Sighting, plan: ToolPlan, *, part: bool = False) -> ToolCall:
+    """Return the call as its emitters described it, read where the plan says."""
+    arguments = unwrap_arguments(parse(first_value(seen, plan.arguments)), plan.unwrap)
+    found = unwrap_result(first_value(seen, plan.result))
+    if any(truth(seen.known.get(name)) for name in plan.cut):
         found = replace(found, content=Content(found.content.value, Capture.TRUNCATED))
-    exit_code = _exit_code(seen, rows, found)
+    exit_code = _exit_code(seen, plan, found)
     raised, message = _exception(seen)
     error = first_label(seen, (_ERROR_TYPE,), _NO_TYPE) or raised
-    pending = _DEFERRED in seen.known or error.endswith(_ASKS) or _waits(rows, found.content)
-    failed = None if pending or error.endswith(_STOPS) else _failed(seen, rows, found, bool(raised))
-    denied = _first_truth(seen, [source for tool in tools for source in tool.denied]) is True
-    pending = pending or (failed is None and _paused(seen, rows, arguments, found.content))
-    settled = any(tool.tells is Tells.HOST for tool in tools)
-    if settled and exit_code and any(tool.exit_code for tool in tools):
+    pending = _DEFERRED in seen.known or error.endswith(_ASKS) or _waits(plan, found.content)
+    failed = None if pending or error.endswith(_STOPS) else _failed(seen, plan, found, bool(raised))
+    denied = _first_truth(seen, plan.denied) is True
+    # openai-agents closes the span of a call that needs approval without a result and says nothing else.
+    unanswered = arguments.capture is Capture.CAPTURED and found.content.capture is Capture.ABSENT
+    pending = pending or (failed is None and unanswered and plan.pauses)
+    if plan.settled and exit_code and plan.tells_exit:
         failed = True
     return ToolCall(
-        tool="" if part else _name(seen, rows),
+        tool="" if part else first_label(seen, plan.name) or called_tool(seen.view.name),
         arguments=arguments,
         result=found.content,
         failed=True if denied else failed,
         error_type=error,
-        error_message=(message or _message(seen, rows))[:_ERROR_LIMIT] if failed or denied else "",
+        error_message=(message or _message(seen, plan))[:_ERROR_LIMIT] if failed or denied else "",
         exit_code=exit_code,
-        call_id=_call_id(seen, rows) or found.call_id,
+        call_id=first_label(seen, plan.call_id, _NO_ID) or found.call_id,
         pending=pending,
         hints=hints_of(seen),
         denied=denied,
         part=part,
-        settled=settled,
-        exit_tells=all(tool.tells is not Tells.TEXT for tool in tools),
+        settled=plan.settled,
+        exit_tells=plan.exit_tells,
         annotations=annotations_of(seen),
     )
 
@@ -81,22 +81,14 @@ def called_tool(span_name: str) -> str:
     return name
 
 
-def _name(seen: Sighting, rows: Sequence[Dialect]) -> str:
-    return first_label(seen, [source for row in rows for source in row.tool.name]) or called_tool(seen.view.name)
-
-
-def _call_id(seen: Sighting, rows: Sequence[Dialect]) -> str:
-    return first_label(seen, [source for row in rows for source in row.tool.call_id], _NO_ID)
-
-
-def _exit_code(seen: Sighting, rows: Sequence[Dialect], found: Unwrapped) -> int | None:
-    sources = [source for row in rows for source in row.tool.exit_code]
-    code = number(first_value(seen, [*_EXIT_CODES, *sources]))
+def _exit_code(seen: Sighting, plan: ToolPlan, found: Unwrapped) -> int | None:
+    value = first_value(seen, _EXIT_CODES)
+    code = number(first_value(seen, plan.exit_code) if value is None else value)
     return found.exit_code if code is None else code
 
 
-def _message(seen: Sighting, rows: Sequence[Dialect]) -> str:
-    said = first_value(seen, [source for row in rows for source in row.tool.message])
+def _message(seen: Sighting, plan: ToolPlan) -> str:
+    said = first_value(seen, plan.message)
     return said if isinstance(said, str) and said else seen.view.status_description
 
 
@@ -115,8 +107,8 @@ def _exception(seen: Sighting) -> tuple[str, str]:
     return "", ""
 
 
-def _failed(seen: Sighting, rows: Sequence[Dialect], found: Unwrapped, raised: bool) -> bool | None:
-    said = [_says(seen, row) for row in rows] + [_first_truth(seen, row.tool.failed) for row in rows]
+def _failed(seen: Sighting, plan: ToolPlan, found: Unwrapped, raised: bool) -> bool | None:
+    said = [_says(seen, says) for says in plan.says] + [_first_truth(seen, sources) for sources in plan.failed]
     if seen.view.status is Status.ERROR or raised or label(seen.known.get(_ERROR_TYPE)):
         return True
     if True in said or found.failed:
@@ -124,8 +116,8 @@ def _failed(seen: Sighting, rows: Sequence[Dialect], found: Unwrapped, raised: b
     return False if False in said or found.failed is False else None
 
 
-def _says(seen: Sighting, row: Dialect) -> bool | None:
-    for says in row.tool.says:
+def _says(seen: Sighting, listed: Sequence[Says]) -> bool | None:
+    for says in listed:
         value = seen.known.get(says.attribute)
         if value is None:
             continue
@@ -138,13 +130,9 @@ def _says(seen: Sighting, row: Dialect) -> bool | None:
     return None
 
 
-def _waits(rows: Sequence[Dialect], result: Content) -> bool:
+def _waits(plan: ToolPlan, result: Content) -> bool:
+    if not plan.waits:
+        return False
     value = result.value
     said = list(value.values()) if isinstance(value, dict) and len(value) == 1 else [value]
-    return any(text in row.tool.waits for row in rows for text in said if isinstance(text, str))
-
-
-def _paused(seen: Sighting, rows: Sequence[Dialect], arguments: Content, result: Content) -> bool:
-    # openai-agents closes the span of a call that needs approval without a result and says nothing else.
-    known = arguments.capture is Capture.CAPTURED and result.capture is Capture.ABSENT
-    return known and any(row.tool.pausing and row.tool.pausing in seen.view.scope for row in rows)
+    return any(text in plan.waits for text in said if isinstance(text, str))

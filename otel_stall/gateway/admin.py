@@ -8,12 +8,14 @@ now, of what it can, and takes it for done. All answer in JSON.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Final
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from otel_stall.errors import place_of
 from otel_stall.gateway.access import allowed
 from otel_stall.gateway.advice import Advisor
 from otel_stall.gateway.http_server import Site
@@ -22,6 +24,8 @@ from otel_stall.judge import Judge
 from otel_stall.status import Status
 
 __all__ = ["Admin"]
+
+_LOG = logging.getLogger("otel_stall")
 
 _OPEN: Final = ("/healthz", "/readyz")
 _LISTED: Final = 100
@@ -64,6 +68,9 @@ class Admin:
             return await handler(request)
         except web.HTTPException as refusal:
             return _error(refusal.status, refusal.text or refusal.reason)
+        except Exception as error:  # aiohttp would log its message, which may hold what was judged
+            _LOG.error("%s at %s while answering", type(error).__name__, place_of(error))
+            return _error(500, "an internal error")
 
     async def _health(self, _: web.Request) -> web.Response:
         return web.json_response({"status": "ok"})

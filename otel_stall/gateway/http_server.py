@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ from typing import Final
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from otel_stall.errors import ConfigError, DecodeError
+from otel_stall.errors import ConfigError, DecodeError, place_of
 from otel_stall.gateway.access import allowed
 from otel_stall.gateway.answers import Answer, Code, Encoding, Request, error_body, http_status, response_body
 from otel_stall.gateway.bodies import ENCODINGS, TooLargeError, inflated
@@ -22,6 +23,8 @@ from otel_stall.gateway.settings import Endpoint, GatewayConfig, endpoint_of
 from otel_stall.otlp import Signal
 
 __all__ = ["HttpServer", "Site"]
+
+_LOG = logging.getLogger("otel_stall")
 
 _CHUNK: Final = 1 << 16
 _ENCODINGS: Final = {encoding.value: encoding for encoding in Encoding} | {"application/protobuf": Encoding.PROTOBUF}
@@ -170,3 +173,8 @@ async def _with_status(request: web.Request, handler: Handler) -> web.StreamResp
         body = error_body(Answer(code, refusal.text or refusal.reason), encoding)
         headers = {"allow": refusal.headers["allow"]} if "allow" in refusal.headers else {}
         return web.Response(body=body, status=refusal.status, content_type=encoding.value, headers=headers)
+    except Exception as error:  # aiohttp would log its message, which may hold what was sent
+        _LOG.error("%s at %s while answering", type(error).__name__, place_of(error))
+        encoding = _ENCODINGS.get(request.content_type, Encoding.JSON)
+        body = error_body(Answer(Code.UNAVAILABLE, "an internal error"), encoding)
+        return web.Response(body=body, status=503, content_type=encoding.value)

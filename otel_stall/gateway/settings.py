@@ -62,6 +62,8 @@ def _checked_url(text: str) -> str:
         usable = False
     if not usable:
         raise PydanticCustomError("url", "must be grpc://host:port, grpcs://…, http://… or https://…")
+    if parts.username is not None or parts.password is not None:
+        raise PydanticCustomError("url", "must hold no user and password; forward.token_file has the token")
     return text
 
 

@@ -85,6 +85,8 @@ class StateFile:
     """A state file; used by one thread at a time."""
 
     def __init__(self, path: Path) -> None:
+        with suppress(OSError):  # SQLite says better why a file cannot be made
+            os.close(os.open(path, os.O_RDONLY | os.O_CREAT, 0o600))
         self._base = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None)
         # Text that is none is damage to be found where it is read, not a database that cannot be used.
         self._base.text_factory = lambda text: text.decode("utf-8", "replace")

@@ -220,7 +220,10 @@ def _named(item: object, field: str) -> str | None:
 
 def field_of(holder: Mapping[str, object], *names: str) -> object:
     """Return the value of the first name that is there, None where none is."""
-    return next((holder[name] for name in names if name in holder), None)
+    for name in names:
+        if name in holder:
+            return holder[name]
+    return None
 
 
 def _ignore(_: str) -> None:

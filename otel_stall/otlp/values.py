@@ -67,11 +67,13 @@ def boolean(value: object) -> bool:
 
 def python_value(value: object, depth: int = 0) -> object:
     """Return what an OTLP/JSON AnyValue holds; {} and null are None, arrays tuples, kvlists dicts."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, (dict, Mapping)):
         return None if isinstance(value, list) else value
     if depth > MAX_DEPTH:
         return None
     for kind, held in value.items():
+        if kind == "stringValue" and type(held) is str:
+            return held
         if convert := _SCALARS.get(kind):
             return None if held is None else convert(held)
         if kind in ("arrayValue", "array_value"):

@@ -6,7 +6,10 @@ import json
 from dataclasses import dataclass
 from typing import Final
 
+from pydantic import SecretStr
+
 from otel_stall import attributes as names
+from otel_stall.config import NO_KEY
 from otel_stall.emission import Event, Severity, Value, bounded_text, fingerprint, stall_attributes, whose_attributes
 from otel_stall.errors import StallError
 from otel_stall.status import Status
@@ -41,7 +44,7 @@ class Abandonment:
     state_changes: int
     actions: tuple[tuple[Level, int], ...]
     text: str
-    fingerprint_key: str = ""
+    fingerprint_key: SecretStr = NO_KEY
 
     @property
     def return_to(self) -> Milestone | None:
@@ -99,12 +102,12 @@ class Abandonment:
         return Event(names.EVENT_ABANDONED, Severity.WARN, written)
 
     def _plain(self, one: Milestone) -> dict[str, object]:
-        digest = one.fingerprint
+        digest, key = one.fingerprint, self.fingerprint_key.get_secret_value()
         return {
             "step": one.step,
             "name": one.name,
             "evidence": one.evidence.value,
-            "fingerprint": fingerprint(digest, self.fingerprint_key) if digest is not None else None,
+            "fingerprint": fingerprint(digest, key) if digest is not None else None,
             "trace_id": one.trace_id,
         }
 
@@ -118,7 +121,7 @@ class Abandoned(StallError):  # noqa: N818 # it is no error of anybody's
 
 
 def abandonment_of(
-    status: Status, stall: Stall, actions: tuple[tuple[Level, int], ...], text: str, fingerprint_key: str = ""
+    status: Status, stall: Stall, actions: tuple[tuple[Level, int], ...], text: str, key: SecretStr
 ) -> Abandonment:
     """Return the record of a lane that is given up now. Pure."""
     verified = [one for one in status.milestones if one.evidence is not Evidence.DECLARED]
@@ -137,5 +140,5 @@ def abandonment_of(
         state_changes=status.state_changes,
         actions=actions,
         text=text,
-        fingerprint_key=fingerprint_key,
+        fingerprint_key=key,
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from otel_stall.attachment import attached
-from otel_stall.config import PressureConfig, StallConfig
+from otel_stall.config import NO_KEY, PressureConfig, StallConfig
 from otel_stall.emission import Event
 from otel_stall.errors import UNREADABLE, SnapshotError
 from otel_stall.forks import renew_in_children
@@ -179,7 +179,7 @@ class Ladder:
         if status is None or status.stall is None or pressure.action not in (Level.ASK_USER, Level.ABANDON):
             return None
         source = self.source or attached()
-        key = source.config.fingerprint_key if source is not None else ""
+        key = source.config.fingerprint_key if source is not None else NO_KEY
         with self._lock:
             memory = self._memories.get((status.conversation, status.lane), Memory())
         record = abandonment_of(status, status.stall, memory.acted, pressure.text(Level.ABANDON), key)

@@ -15,14 +15,25 @@ from otel_stall.otlp import Signal, log_views, signal_of, views
 from otel_stall.readers.formats import FORMATS, Format, named, requests
 from otel_stall.readers.framing import Frame, frames
 from otel_stall.readers.problems import Problem, Problems
-from otel_stall.readers.sources import STDIN, Readable, Source, files, opened
+from otel_stall.readers.sources import STDIN, Open, Readable, Source, files, open_file, opened
 from otel_stall.spans import SpanView
 
 if TYPE_CHECKING:
     from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
     from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
-__all__ = ["FORMATS", "STDIN", "Format", "Problem", "Problems", "Record", "Source", "read_paths", "records"]
+__all__ = [
+    "FORMATS",
+    "STDIN",
+    "Format",
+    "Problem",
+    "Problems",
+    "Record",
+    "Source",
+    "read_frame",
+    "read_paths",
+    "records",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,27 +70,45 @@ class Record:
 
 
 def read_paths(
-    paths: Iterable[Source], *, problems: Problems, stdin: Readable | None = None, name: str = ""
+    paths: Iterable[Source],
+    *,
+    problems: Problems,
+    stdin: Readable | None = None,
+    name: str = "",
+    open_file: Open = open_file,
 ) -> Iterator[SpanView]:
     """Yield the spans and log records of files, folders (their files in name order) and "-", in the order of the input.
 
     Metric requests are counted in `problems.requests` and passed over. `name` is that of the one format to
-    read, "" to tell it by the content. Never raises on content or on unreadable files.
+    read, "" to tell it by the content; `open_file` opens the files. Never raises on content or on unreadable files.
     """
-    for record in records(paths, problems=problems, stdin=stdin, name=name):
+    for record in records(paths, problems=problems, stdin=stdin, name=name, open_file=open_file):
+        for view in record.views(problems):
+            problems.items += 1
+            yield view
+
+
+def read_frame(frame: Frame, source: str, problems: Problems, name: str = "") -> Iterator[SpanView]:
+    """Yield the spans and log records of one frame of that source."""
+    for record in _records(frame, source, problems, name):
         for view in record.views(problems):
             problems.items += 1
             yield view
 
 
 def records(
-    paths: Iterable[Source], *, problems: Problems, stdin: Readable | None = None, name: str = ""
+    paths: Iterable[Source],
+    *,
+    problems: Problems,
+    stdin: Readable | None = None,
+    name: str = "",
+    open_file: Open = open_file,
 ) -> Iterator[Record]:
     """Yield the requests of traces and logs of the same input, one at a time."""
     named(name)
     for source in files(paths, problems):
         try:
-            with opened(source, stdin) as (head, stream):
+            with opened(source, stdin, open_file) as (head, stream):
                 for frame in frames(head, stream, str(source), problems):
                     yield from _records(frame, str(source), problems, name)
         except OSError as error:

@@ -5,6 +5,7 @@ A further format is one more row. The first row that recognises a value reads it
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -141,9 +142,11 @@ def _described(value: object) -> str:
     if row := next((row for row in FORMATS if row.recognises(value)), None):
         return row.title
     if isinstance(value, dict):
-        names = ", ".join(ascii(name[:40]) for name in list(value)[:4])
+        names = ", ".join(repr(name) if _FIELD.fullmatch(name) else "…" for name in list(value)[:4])
         return f"a JSON object with {names}" if value else "an empty JSON object"
     return "an empty JSON array" if value == [] else f"a JSON {_NAMES.get(type(value), 'value')}"
 
 
+_FIELD = re.compile(r"[A-Za-z_.]{1,24}")
+"""What a field's name looks like; keys that are data, ids and addresses for instance, are not shown."""
 _NAMES = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null", list: "array"}

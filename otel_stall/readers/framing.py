@@ -12,11 +12,12 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from otel_stall.readers.problems import Problems
 from otel_stall.readers.sources import DAMAGE
 
-__all__ = ["MAX_RECORD", "Frame", "frames"]
+__all__ = ["MAX_RECORD", "Frame", "frames", "parsed_line", "separate_lines"]
 
 MAX_RECORD = 256 << 20
 """Bytes of one line, message or JSON value over several lines that are read; longer ones are left out."""
@@ -29,6 +30,13 @@ _BOM = b"\xef\xbb\xbf"
 _STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _OPENING = re.compile(rb"^[{\[]", re.MULTILINE)
+
+
+class Lined(Protocol):
+    """A stream of lines."""
+
+    def readline(self, size: int = -1, /) -> bytes:
+        """Return the next line, or `size` bytes of it, b"" at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +97,7 @@ def _json(stream: io.BufferedReader, source: str, problems: Problems) -> Iterato
     first = next(lines, None)
     if first is None:
         return
-    value = _parsed(first[1])
+    value = parsed_line(first[1])
     second = None
     if value is not None:
         yield Frame(first[0], value)
@@ -98,7 +106,19 @@ def _json(stream: io.BufferedReader, source: str, problems: Problems) -> Iterato
     else:
         yield from _values(_again(first, second, lines), source, problems)
         return
-    for number, line in _again(second, None, lines):
+    yield from _each(_again(second, None, lines), source, problems)
+
+
+def separate_lines(stream: Lined, source: str, problems: Problems, *, begins: bool) -> Iterator[Frame]:
+    """Yield the records of lines that are each a JSON value by itself, as those after such a first one are.
+
+    `begins`: the stream is the beginning of its source.
+    """
+    return _each(_lines(stream, source, problems, begins=begins), source, problems)
+
+
+def _each(lines: Iterator[tuple[int, bytes]], source: str, problems: Problems) -> Iterator[Frame]:
+    for number, line in lines:
         try:
             yield Frame(number, parse(line))
         except (ValueError, RecursionError) as error:
@@ -112,7 +132,7 @@ def _again(
     yield from rest
 
 
-def _lines(stream: io.BufferedReader, source: str, problems: Problems) -> Iterator[tuple[int, bytes]]:
+def _lines(stream: Lined, source: str, problems: Problems, *, begins: bool = True) -> Iterator[tuple[int, bytes]]:
     """Yield the lines that hold something, with their numbers; one beyond the limit is left out."""
     number = 0
     while line := stream.readline(MAX_RECORD + 1):
@@ -122,7 +142,7 @@ def _lines(stream: io.BufferedReader, source: str, problems: Problems) -> Iterat
             while (rest := stream.readline(1 << 20)) and not rest.endswith(b"\n"):
                 pass
             continue
-        if number == 1:
+        if number == 1 and begins:
             line = line.removeprefix(_BOM)
         if not line.isspace():
             yield number, line
@@ -178,10 +198,10 @@ def _nesting(line: bytes) -> int:
 
 
 def _parses(line: bytes) -> bool:
-    return _begins(line) and _parsed(line) is not None
+    return _begins(line) and parsed_line(line) is not None
 
 
-def _parsed(line: bytes) -> object:
+def parsed_line(line: bytes) -> object:
     """Return the object or array of a line, None where it is no complete one."""
     try:
         return parse(line)

@@ -10,7 +10,7 @@ import io
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,7 +19,7 @@ from otel_stall.readers.problems import Problems
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = ["DAMAGE", "HEAD", "STDIN", "Source", "files", "opened"]
+__all__ = ["DAMAGE", "HEAD", "STDIN", "Open", "Readable", "Source", "files", "open_file", "opened"]
 
 STDIN = "-"
 """Path that stands for standard input."""
@@ -48,6 +48,15 @@ class Readable(Protocol):
         """Return up to `size` bytes, b"" at the end."""
 
 
+Open = Callable[[Path], AbstractContextManager[Readable]]
+"""Opens a file for reading bytes; raises OSError where it cannot."""
+
+
+def open_file(path: Path) -> AbstractContextManager[Readable]:
+    """Return the file itself, opened."""
+    return path.open("rb")
+
+
 def files(paths: Iterable[Source], problems: Problems) -> Iterator[Source]:
     """Yield the files that paths stand for, those of a folder in name order, hidden ones left out."""
     for path in paths:
@@ -71,7 +80,9 @@ def _in_folder(folder: Path, problems: Problems) -> Iterator[Path]:
 
 
 @contextmanager
-def opened(source: Source, stdin: Readable | None = None) -> Iterator[tuple[bytes, io.BufferedReader]]:
+def opened(
+    source: Source, stdin: Readable | None = None, open_file: Open = open_file
+) -> Iterator[tuple[bytes, io.BufferedReader]]:
     """Give the first bytes of a source and a stream of the whole, both decompressed.
 
     Raises OSError where the file cannot be opened; reading may raise any of `DAMAGE`.
@@ -79,7 +90,7 @@ def opened(source: Source, stdin: Readable | None = None) -> Iterator[tuple[byte
     if source == STDIN:
         yield _peeked(_decompressed(stdin or sys.stdin.buffer))
         return
-    with Path(source).open("rb") as stream:
+    with open_file(Path(source)) as stream:
         yield _peeked(_decompressed(stream))
 
 

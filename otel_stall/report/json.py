@@ -6,47 +6,57 @@ import json
 from typing import TYPE_CHECKING
 
 from otel_stall.analysis import Analysis, ConversationAnalysis, StepDetail, Summary
+from otel_stall.emission import fingerprint
 from otel_stall.measurement import measure
 from otel_stall.report import measurement
 from otel_stall.report.parts import listed
+from otel_stall.report.times import moment
 from otel_stall.verdicts import Milestone, Stall
 
 if TYPE_CHECKING:
     from otel_stall.readers import Problems
     from otel_stall.report.credit import Credits
 
-__all__ = ["SCHEMA", "document", "render"]
+__all__ = ["SCHEMA", "conversation", "document", "render", "summary", "token"]
 
 SCHEMA = 1
 """Version of the document; a change that breaks readers raises it."""
 
 
-def render(analysis: Analysis, problems: Problems, *, steps: bool = False, credit: Credits | None = None) -> str:
+def render(
+    analysis: Analysis, problems: Problems, *, steps: bool = False, credit: Credits | None = None, key: str = ""
+) -> str:
     """Return the document as text: ASCII, so that no control character of a trace reaches a terminal."""
-    return json.dumps(document(analysis, problems, steps=steps, credit=credit), indent=2, allow_nan=False) + "\n"
+    found = document(analysis, problems, steps=steps, credit=credit, key=key)
+    return json.dumps(found, indent=2, allow_nan=False) + "\n"
 
 
 def document(
-    analysis: Analysis, problems: Problems, *, steps: bool = False, credit: Credits | None = None
+    analysis: Analysis, problems: Problems, *, steps: bool = False, credit: Credits | None = None, key: str = ""
 ) -> dict[str, object]:
     """Return the document as plain values; `steps` adds `steps_detail`, `credit` the `credit` of each lane.
 
     Shares that the traces cannot tell are null. `problems` holds the first ones; where there were more,
-    `problems_dropped` counts them.
+    `problems_dropped` counts them. `key` is that of the fingerprints, "" = none.
     """
     return {
         "schema": SCHEMA,
-        "conversations": [_conversation(lane, steps, credit) for lane in analysis.conversations],
-        "summary": {
-            **_summary(analysis.summary),
-            "measurement": measurement.document(measure(analysis.conversations)),
-        },
+        "conversations": [
+            {
+                **conversation(lane),
+                **({"credit": credit.document(lane)} if credit else {}),
+                **({"steps_detail": [_step(detail, key) for detail in lane.details]} if steps else {}),
+            }
+            for lane in analysis.conversations
+        ],
+        "summary": summary(analysis),
         "problems": listed(problems),
         **({"problems_dropped": problems.dropped} if problems.dropped else {}),
     }
 
 
-def _conversation(lane: ConversationAnalysis, steps: bool, credit: Credits | None) -> dict[str, object]:
+def conversation(lane: ConversationAnalysis) -> dict[str, object]:
+    """Return what is known of one lane but its steps and its credit; times are UTC, null where unknown."""
     return {
         "id": lane.conversation,
         "lane": lane.lane,
@@ -62,8 +72,12 @@ def _conversation(lane: ConversationAnalysis, steps: bool, credit: Credits | Non
             "steps_since_gain": lane.counters.steps_since_gain,
             "state_changes": lane.counters.state_changes,
         },
-        **({"credit": credit.document(lane)} if credit else {}),
-        **({"steps_detail": [_step(detail) for detail in lane.details]} if steps else {}),
+        "stalled_steps": lane.stalled_steps,
+        "tokens": lane.tokens,
+        "outcome": lane.outcome or None,
+        "compacted_at": [cut.step for cut in lane.cuts],
+        "started": moment(lane.start_ns),
+        "ended": moment(lane.end_ns),
     }
 
 
@@ -91,6 +105,7 @@ def _stall(stall: Stall) -> dict[str, object]:
         "level": stall.level.value,
         "levels": levels,
         "ongoing": stall.ended is None,
+        "end_reason": stall.ended.value if stall.ended else None,
         "evidence": list(stall.evidence),
         "tokens": stall.tokens,
         "input_tiers": {
@@ -101,7 +116,7 @@ def _stall(stall: Stall) -> dict[str, object]:
     }
 
 
-def _step(detail: StepDetail) -> dict[str, object]:
+def _step(detail: StepDetail, key: str) -> dict[str, object]:
     return {
         "step": detail.step,
         "tool": detail.tool,
@@ -113,7 +128,26 @@ def _step(detail: StepDetail) -> dict[str, object]:
         "gain": detail.gain.value,
         "reason": detail.reason,
         "waste": detail.waste,
+        "command": detail.command,
+        "steps_since_gain": detail.dry,
+        "steps_since_milestone": detail.since_milestone,
+        "call_fingerprint": token(detail.call_fingerprint, key),
+        "outcome_fingerprint": token(detail.outcome_fingerprint, key),
+        "trace_id": detail.trace_id,
+        "span_id": detail.span_id,
+        "ended": moment(detail.end_ns),
     }
+
+
+def token(digest: int | None, key: str) -> str | None:
+    """Return a fingerprint as it is exported, None for that of unknown content."""
+    return None if digest is None else fingerprint(digest, key)
+
+
+def summary(analysis: Analysis) -> dict[str, object]:
+    """Return the totals, and the measurement of which kind dominates."""
+    found = measurement.document(measure(analysis.conversations))
+    return {**_summary(analysis.summary), "measurement": found}
 
 
 def _summary(summary: Summary) -> dict[str, object]:

@@ -9,7 +9,7 @@ from otel_stall.measurement import FEW, KindShare, Measurement
 from otel_stall.report.numbers import counted, part, percent
 from otel_stall.verdicts import Kind
 
-__all__ = ["HEADING", "document", "lines"]
+__all__ = ["HEADING", "document", "lines", "verdict"]
 
 HEADING = "Which kind dominates?"
 
@@ -37,7 +37,7 @@ def lines(found: Measurement) -> Iterator[str]:
             f"they are shown from {FEW} on"
         )
     else:
-        yield _dominance(found)
+        yield f"{verdict(found)}; brackets: share, 95% interval"
 
 
 def _share(share: KindShare, *, bare: bool) -> str:
@@ -67,14 +67,15 @@ def _progress(found: Measurement) -> Iterator[str]:
         yield f"a verified milestone was reached by {part(found.advanced, 'unfinished run', bare=found.few)}"
 
 
-def _dominance(found: Measurement) -> str:
+def verdict(found: Measurement) -> str:
+    """Return the answer to the heading: the kind that surely dominates, or why none can be named."""
     if found.any.conversations.count < FEW:
         stalled = counted(found.any.conversations.count, "stalled conversation")
-        return f"{stalled}: too few to say which kind dominates, {FEW} are needed; brackets: share, 95% interval"
+        return f"{stalled}: too few to say which kind dominates, {FEW} are needed"
     share = found.kinds[found.dominant] if found.dominant else None
     if found.dominant is None or share is None or share.of_stalled is None:
-        return "no kind has surely more than half of the stalled steps; brackets: share, 95% interval"
-    return f"{found.dominant.value} dominates: {part(share.of_stalled, 'stalled step')}; brackets: share, 95% interval"
+        return "no kind has surely more than half of the stalled steps"
+    return f"{found.dominant.value} dominates: {part(share.of_stalled, 'stalled step')}"
 
 
 def document(found: Measurement) -> dict[str, object]:

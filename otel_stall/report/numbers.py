@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from otel_stall.intervals import Proportion
 
-__all__ = ["counted", "part", "percent"]
+__all__ = ["brief", "counted", "part", "percent"]
+
+_UNITS = ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k"))
 
 
 def percent(share: float) -> str:
@@ -15,6 +17,15 @@ def percent(share: float) -> str:
 def counted(count: int, noun: str) -> str:
     """Return a count with its noun in the right number."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def brief(count: int) -> str:
+    """Return a count in at most six characters: as it is below 100,000, else in thousands, millions or billions."""
+    if count < 100_000:
+        return f"{count:,}" if count >= 10_000 else str(count)
+    size, unit = next((size, unit) for size, unit in _UNITS if count >= size)
+    tenths = count * 10 // size
+    return f"{tenths / 10:.1f}{unit}" if tenths < 100 else f"{min(tenths // 10, 99_999)}{unit}"
 
 
 def part(proportion: Proportion, noun: str, *, bare: bool = False) -> str:

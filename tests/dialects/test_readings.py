@@ -291,10 +291,10 @@ def test_reading_takes_time_in_proportion(unit: str) -> None:
         ]
         best = 9.0
         for _ in range(3):
-            begin = time.perf_counter()
+            begin = time.process_time()
             for view in views:
                 read(view)
-            best = min(best, time.perf_counter() - begin)
+            best = min(best, time.process_time() - begin)
         return best
 
     assert seconds(16_000) < 40 * seconds(1_000) + 0.02

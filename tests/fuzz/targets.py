@@ -42,10 +42,13 @@ from otel_stall.monitor import Monitor
 from otel_stall.otlp import Signal
 from otel_stall.pressure import Ladder
 from otel_stall.readers import FORMATS, Problems, read_paths, records
+from otel_stall.report import conversation as conversation_report
 from otel_stall.report import doctor as doctor_report
 from otel_stall.report import json as json_report
+from otel_stall.report import page as page_report
 from otel_stall.report import survey as survey_report
 from otel_stall.report import text as text_report
+from otel_stall.report.cells import Screen
 from otel_stall.report.otlp import Verdicts, lines
 from otel_stall.steps import observation
 from otel_stall.survey import survey
@@ -82,7 +85,9 @@ def _read(data: bytes, name: str) -> None:
     views = list(read_paths(["-"], problems=problems, stdin=io.BytesIO(data), name=name))
     found, verdicts = analyze(views, _SMALL, details=True), Verdicts("")
     json_report.render(found, problems, steps=True)
-    _is_safe(text_report.render(found, problems, width=80))
+    _is_safe(text_report.render(found, problems, Screen(80), whole=True))
+    _is_safe(conversation_report.render(found, problems, Screen(80), steps=True))
+    page_report.write(io.StringIO(), found, problems, _SMALL)
     _is_safe(doctor_report.render(examine(views), problems))
     _is_safe(survey_report.render(survey(views, _SMALL), problems))
     analyze(views, _SMALL, each=verdicts.take)
