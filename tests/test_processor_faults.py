@@ -15,7 +15,6 @@ from opentelemetry import context
 from opentelemetry.context import Context
 from opentelemetry.metrics import Counter as MetricsCounter
 from opentelemetry.metrics import Meter, NoOpCounter, NoOpMeter, NoOpMeterProvider
-from opentelemetry.sdk._logs import LoggerProvider, LogRecordProcessor
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader, NumberDataPoint
 from opentelemetry.sdk.trace import (
@@ -234,26 +233,6 @@ class TestFaults:
         off.reopen()
         assert [verdict.get("stall.step") for verdict in recorded.verdicts()] == [1, None, 2]
         assert off.closed
-
-    def test_a_log_processor_that_raises(self) -> None:
-        """A log processor of the host's that raises costs no verdict on the span, and the host notices nothing."""
-
-        class Broken(LogRecordProcessor):
-            def on_emit(self, log_record: object) -> None:
-                raise RuntimeError("down")
-
-            def shutdown(self) -> None:
-                pass
-
-            def force_flush(self, timeout_millis: int = 30_000) -> bool:
-                return True
-
-        provider = LoggerProvider(shutdown_on_exit=False)
-        provider.add_log_record_processor(Broken())
-        processor = StallSpanProcessor(CONFIG, monitor=Scripted(STARTED), logger_provider=provider)
-        recorded = RecordedProvider(processor)
-        recorded.tool("read_file")
-        assert (steps_of(recorded.exporter), processor.errors) == ([1], 1)
 
     def test_hooks_can_be_replaced(self) -> None:
         """Hosts that patch `on_start` on the instance can."""
