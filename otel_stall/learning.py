@@ -27,6 +27,7 @@ V = TypeVar("V")
 _SEARCHES = 20
 _EMPTIES = 12
 _WINDOWS = 64
+_REBUILD = 1_024
 
 
 def learn(step: Step, facts: Facts, ledger: Ledger, bounds: BoundsConfig) -> None:
@@ -136,13 +137,16 @@ def _first_seen(ledger: Ledger, mapping: dict[int, int], key: int, bound: int) -
 
 
 def _all_seen(ledger: Ledger, digests: Iterable[int], bound: int) -> None:
-    lines, epoch = ledger.lines, ledger.epoch
+    lines, epoch, before = ledger.lines, ledger.epoch, ledger.evicted
     for one in digests:
         if one not in lines:
             lines[one] = epoch
             if len(lines) > bound:
                 del lines[next(iter(lines))]
                 ledger.evicted += 1
+    if ledger.evicted // _REBUILD != before // _REBUILD:
+        # The first entry of a mapping is found by going past all that were deleted before it.
+        ledger.lines = dict(lines.items())
 
 
 def _put(ledger: Ledger, mapping: dict[int, V], key: int, value: V, bound: int) -> None:

@@ -12,6 +12,7 @@ from otel_stall.config import BoundsConfig, DetectionConfig
 from otel_stall.facts import Facts, facts_of
 from otel_stall.learning import learn
 from otel_stall.ledger import Ledger
+from otel_stall.observations import Effect, Lines, Step
 from otel_stall.steps import step
 
 RULES, BOUNDS = DetectionConfig(), BoundsConfig()
@@ -261,3 +262,14 @@ class TestBounds:
 
         assert facts_of(step(bash("a", "1")), ledger, RULES).call_epoch == 0
         assert facts_of(step(bash("b", "2")), ledger, RULES).call_epoch is None
+
+
+def test_the_oldest_lines_are_forgotten_however_many_there_were() -> None:
+    """Of lines beyond the bound the last ones are known, in their order, and each one that fell out is counted."""
+    ledger, bounds = Ledger(), BoundsConfig(lines=10)
+    for number in range(1_500):
+        digests = (2 * number, 2 * number + 1, max(0, 2 * number - 3))
+        learn(Step("read_file", Effect.READ, lines=Lines(digests, 3)), Facts(), ledger, bounds)
+
+    assert list(ledger.lines) == list(range(2_990, 3_000))
+    assert ledger.evicted == 2_990

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from exports import RUN, otlp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from otel_stall.analysis import analyze, joined, judge_part, readings
@@ -81,6 +81,7 @@ def test_small_input_is_left_to_one(folder: Path) -> None:
         assert analyze_paths(paths, StallConfig(), problems=Problems()) is None
 
 
+@settings(deadline=None)  # it writes files
 @given(st.integers(1, 4_000), st.lists(st.sampled_from(["line", "broken", "blank", "bom"]), min_size=1, max_size=12))
 def test_pieces_read_as_the_whole(tmp_path_factory: pytest.TempPathFactory, size: int, kinds: list[str]) -> None:
     """Wherever a file is cut, its lines and the problems in them are the same."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import pytest
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from traced import Traced
+from traced import Host, Traced
 
 from otel_stall import StallConfig, StallSpanProcessor
 
@@ -27,12 +26,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         item.add_marker(pytest.mark.filterwarnings("default"), append=False)
         item.add_marker(pytest.mark.filterwarnings("error:::otel_stall"), append=False)
-
-
-class Host(NamedTuple):
-    provider: TracerProvider
-    exporter: InMemorySpanExporter
-    processor: StallSpanProcessor
 
 
 @pytest.fixture(scope="session")

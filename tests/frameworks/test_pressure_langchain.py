@@ -9,7 +9,6 @@ from typing import Any
 import page
 import pytest
 import runs_page
-from conftest import Host
 from descent import ALL, FIXING, LEVELS, LOOKING, PLAN, Work, reached
 from langchain.agents import create_agent
 from langchain_core.language_models.chat_models import BaseChatModel
@@ -20,7 +19,7 @@ from langgraph.types import Command
 from openinference.instrumentation.langchain import LangChainInstrumentor
 from runs_page import recorded
 from stuck import Call
-from traced import Traced
+from traced import Host, Traced
 
 from otel_stall.pressure import OURS, Abandonment, Ladder
 from otel_stall.pressure.langchain import stall_middleware

@@ -11,7 +11,6 @@ import pytest
 import runs_page
 from agents import Agent, ModelResponse, RunConfig, Runner, Usage, function_tool, trace
 from agents.models.interface import Model
-from conftest import Host
 from descent import ALL, FIXING, LEVELS, LOOKING, PLAN, Work, reached
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 from openinference.instrumentation import using_session
@@ -19,7 +18,7 @@ from openinference.instrumentation.openai_agents import OpenAIAgentsInstrumentor
 from pydantic import BaseModel
 from runs_page import recorded
 from stuck import Call
-from traced import Traced
+from traced import Host, Traced
 
 from otel_stall.pressure import OURS, Abandonment, Ladder
 from otel_stall.pressure.openai_agents import stall_agent, stall_run_config

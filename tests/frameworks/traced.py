@@ -15,7 +15,15 @@ from otel_stall.dialects import content_switch
 from otel_stall.spans import from_readable_span
 from otel_stall.verdicts import Stall
 
-__all__ = ["STUCK", "Judged", "Traced"]
+__all__ = ["STUCK", "Host", "Judged", "Traced"]
+
+
+class Host(NamedTuple):
+    """The one tracer provider of the process, where it exports to, and the processor that judges."""
+
+    provider: TracerProvider
+    exporter: InMemorySpanExporter
+    processor: StallSpanProcessor
 
 
 class Judged(NamedTuple):
