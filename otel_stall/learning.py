@@ -28,6 +28,7 @@ _SEARCHES = 20
 _EMPTIES = 12
 _WINDOWS = 64
 _REBUILD = 1_024
+_TIDY = 512
 
 
 def learn(step: Step, facts: Facts, ledger: Ledger, bounds: BoundsConfig) -> None:
@@ -63,6 +64,8 @@ def learn(step: Step, facts: Facts, ledger: Ledger, bounds: BoundsConfig) -> Non
         _put(ledger, ledger.lengths, tool, (total + 1, silent + step.zero_length), calls)
     ledger.missing = 0 if changed else ledger.missing + step.signs.missing
     ledger.due = changed or (ledger.due and step.effect not in (Effect.CHECK, Effect.COMMAND))
+    if ledger.step % _TIDY == 0:
+        ledger.tidy(calls)
 
 
 def _named_milestone(step: Step) -> int | None:

@@ -95,6 +95,13 @@ class Ledger:
                 self.evicted += 1
             setattr(self, name, merged)
 
+    def tidy(self, bound: int) -> None:
+        """Make the full maps anew, as they are: the oldest entry is found by going past all deleted before it."""
+        for name in _MAPS:
+            known = getattr(self, name)
+            if len(known) >= bound:
+                setattr(self, name, dict(known.items()))
+
 
 _MAPS = (
     "calls",

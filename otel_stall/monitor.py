@@ -24,6 +24,7 @@ MAIN = "main"
 """The lane of a conversation in which no agent is named."""
 
 _MAX_SPANS = 4_096
+_TIDY = 512
 
 
 class Monitor:
@@ -201,3 +202,5 @@ def _remember(state: Lane, reading: Reading) -> None:
     if len(state.spans) > _MAX_SPANS:
         del state.spans[next(iter(state.spans))]
         state.ledger.evicted += 1
+        if state.counters.step % _TIDY == 0:
+            state.spans = dict(state.spans.items())

@@ -273,3 +273,13 @@ def test_the_oldest_lines_are_forgotten_however_many_there_were() -> None:
 
     assert list(ledger.lines) == list(range(2_990, 3_000))
     assert ledger.evicted == 2_990
+
+
+def test_tidying_changes_nothing() -> None:
+    """Maps that were made anew hold the same, in the same order."""
+    ledger = Ledger(pairs={3: 0, 1: 1, 2: 0}, lines={9: 0})
+    before = copy.deepcopy(ledger)
+    ledger.tidy(2)
+
+    assert ledger == before
+    assert list(ledger.pairs) == list(before.pairs)
