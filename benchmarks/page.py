@@ -9,6 +9,7 @@ timeline drawn, then from a filter chosen to the table that fits it, and to the 
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from playwright.sync_api import Page
 
 from otel_stall.analysis import analyze
 from otel_stall.config import StallConfig
+from otel_stall.parallel import analyze_paths
 from otel_stall.readers import Problems, read_paths
 from otel_stall.report.page import write
 
@@ -46,14 +48,17 @@ def measure(folder: Path, conversations: int, steps: int) -> None:
     bodies.write(spans, conversations=conversations, steps=steps)
     problems = Problems()
     began = time.perf_counter()
-    found = analyze(read_paths([str(spans)], problems=problems), details=True)
+    large = analyze_paths([str(spans)], StallConfig(), problems=problems, details=True)
+    found = large or analyze(read_paths([str(spans)], problems=problems), details=True)
     judged = time.perf_counter()
     with page.open("w", encoding="utf-8") as out:
         write(out, found, problems, StallConfig())
     written = time.perf_counter()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{found.summary.conversations:,} conversations, {found.summary.steps:,} steps, {found.summary.stalled:,} stalled")
-    print(f"analysed in {judged - began:.1f} s, written in {written - judged:.1f} s, peak {peak:,.0f} MiB")
+    summary = found.summary
+    print(f"{summary.conversations:,} conversations, {summary.steps:,} steps, {summary.stalled:,} stalled")
+    print(f"analysed in {judged - began:.1f} s on {os.cpu_count()} processors", end="")
+    print(f", written in {written - judged:.1f} s, peak {peak:,.0f} MiB")
     print(f"traces {spans.stat().st_size / 2**20:,.0f} MiB, page {page.stat().st_size / 2**20:,.1f} MiB")
     watch(page)
 
