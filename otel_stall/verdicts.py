@@ -152,7 +152,6 @@ class Milestone:
         return self.evidence.verified and self.lost_at is None
 
 
-@unguarded
 @dataclass(frozen=True, slots=True)
 class Stall:
     """One stall as known after an observation; `number` identifies it in its lane, from 1.

@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 
 from otel_stall.calls import Reading, ToolCall
 from otel_stall.observations import Effect, Signs, Step
+from otel_stall.silence import Silence
 from otel_stall.spans import SpanView
+from otel_stall.status import Status
 from otel_stall.values import replace, unguarded
+from otel_stall.verdicts import Milestone, Stall
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -45,6 +48,14 @@ def test_are_made_compared_and_hashed_alike(one: int, other: str, changed: int) 
         assert value == make(one, other)
         assert repr(value) == f"{make.__name__}(one={one}, other={other!r}, listed=[])"
     assert Unguarded(1).listed is not Unguarded(1).listed
+
+
+@pytest.mark.parametrize("handed", [Status, Stall, Milestone, Silence])
+def test_what_a_host_is_handed_keeps_its_guard(handed: type[object]) -> None:
+    """A host that changes what it was told gets an error, as what it holds may be what is counted with."""
+    value = object.__new__(handed)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(value, next(iter(dataclasses.fields(handed))).name, 1)  # type: ignore[arg-type]  # a dataclass
 
 
 def test_hash_goes_by_the_fields() -> None:
