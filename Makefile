@@ -24,7 +24,7 @@ AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PARTS = OTEL_STALL_PARTS_BIN=$${OTEL_STALL_PARTS_BIN:-$$(collector-config/build-parts.sh)}
 
 .PHONY: demo test fuzz soak test-frameworks test-page test-pipeline test-vendors test-lowest test-pythons matrix parts \
-	pipeline-demo lint check picture lock dist audit licences clean
+	pipeline-demo environments lint check picture lock dist audit licences clean
 
 demo: .venv/.installed
 	$(BIN)/otel-stall demo
@@ -67,6 +67,10 @@ pipeline-demo: .venv/.gateway parts
 
 # In 1.43 spans froze; 1.42 is the last before, 1.40 the first that tells processors of a span's end in time.
 SDKS := 1.40.0 1.42.1 1.43.0 1.45.2
+
+# What `make test-frameworks`, `-vendors`, `-pipeline`, `-lowest` and `matrix` need beside .venv.
+environments: .venv-frameworks/.installed .venv-vendors/.installed .venv-grafana/.installed .venv-release/.installed \
+	.venv-lowest/.installed $(SDKS:%=.venv-matrix/%/.installed) parts
 
 # Some of these SDKs use what newer Pythons warn of, and warnings are errors in tests.
 matrix: $(SDKS:%=.venv-matrix/%/.installed)
