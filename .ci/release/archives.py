@@ -65,7 +65,7 @@ def _never(held: set[str]) -> Iterator[str]:
 
 
 def _sources() -> list[str]:
-    root = Path(__file__).parent.parent
+    root = Path(__file__).parents[2]
     files = (path for path in (root / PACKAGE).rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     return [path.relative_to(root).as_posix() for path in files]
 

@@ -56,10 +56,12 @@ function panel(row, record, now) {
   });
   let index = firstStep(record, now.step);
   let drawn = null;
+  const line = element("div", { class: "cursor", "aria-hidden": "true" });
+  const place = (on) => pointAt(line, on, record.columns.step[index]);
   const point = (to) => {
     index = to;
     inspected.show(index);
-    drawn.setOption({ series: [cursor(record.columns.step[index])] });
+    place(drawn);
   };
   const choose = (to) => {
     if (to < 0 || drawn === null) return;
@@ -77,14 +79,15 @@ function panel(row, record, now) {
     heading("Conversation ", named(record.id, 120)),
     facts(row, record),
     stepped ? legend() : element("p", {}, "No step was counted."),
-    stepped ? chart : null,
+    stepped ? element("div", { class: "course" }, chart, line) : null,
     stepped ? inspected.box : null,
     stallsPart(record),
     milestonesPart(record),
     stepped ? stepsPart(record, choose) : null,
   );
   if (stepped) {
-    drawn = draw(chart, (width) => timelineOption(record, width, record.columns.step[index]));
+    drawn = draw(chart, (width) => timelineOption(record, width), place);
+    drawn.on("datazoom", () => place(drawn));
     drawn.getZr().on("click", (event) => choose(clicked(drawn, record, event)));
   }
 }

@@ -6,17 +6,21 @@ function colour(name) {
 
 const CHARTS = new Map();
 
-/** Draw a chart into an element: `option` is called with the width, at first and whenever it or the colours change. */
-function draw(place, option) {
+/**
+ * Draw a chart into an element: `option` is called with the width, at first and whenever it or the colours change, and
+ * `drawn` after that.
+ */
+function draw(place, option, drawn = () => {}) {
   CHARTS.get(place)?.chart.dispose();
   const chart = echarts.init(place, null, { renderer: "canvas" });
-  CHARTS.set(place, { chart, option });
+  CHARTS.set(place, { chart, option, drawn });
   chart.setOption(option(place.clientWidth), { notMerge: true });
+  drawn(chart);
   return chart;
 }
 
 function redraw() {
-  for (const [place, { chart, option }] of CHARTS) {
+  for (const [place, { chart, option, drawn }] of CHARTS) {
     if (!place.isConnected) {
       chart.dispose();
       CHARTS.delete(place);
@@ -25,6 +29,7 @@ function redraw() {
     const made = option(place.clientWidth);
     chart.resize();
     chart.setOption(made, { notMerge: true });
+    drawn(chart);
   }
 }
 

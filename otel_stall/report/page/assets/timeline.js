@@ -9,24 +9,26 @@ const ROWS_OF_CHART = [
   { name: "stalls and levels", top: 180, height: 30 },
   { name: "steps without gain (dry streak)", top: 244, height: 110 },
 ];
+const LEFT = 40;
+const RIGHT = 24;
 const LONGEST_LABEL = 24;
 const SHADES = { before: 0.16, notice: 0.32, replan: 0.5, ask_user: 0.72, abandon: 0.95 };
 
 /** How many pixels a step takes; labels of what is narrower than they are left out. */
 function pixelsPerStep(record, width) {
-  return Math.max(0, width - 64) / Math.max(1, record.steps);
+  return Math.max(0, width - LEFT - RIGHT) / Math.max(1, record.steps);
 }
 
-function timelineOption(record, width, chosen) {
+function timelineOption(record, width) {
   const last = Math.max(1, record.steps) + 0.5;
   const rows = ROWS_OF_CHART.map((row) => ({ ...row }));
   return {
     ...plain(),
     title: rows.map((row) => ({
-      text: row.name, left: 40, top: row.top - 22, padding: 0,
+      text: row.name, left: LEFT, top: row.top - 22, padding: 0,
       textStyle: { fontSize: 12, fontWeight: "normal", color: colour("soft") },
     })),
-    grid: rows.map((row) => ({ left: 40, right: 24, top: row.top, height: row.height })),
+    grid: rows.map((row) => ({ left: LEFT, right: RIGHT, top: row.top, height: row.height })),
     xAxis: rows.map((row, index) => ({
       gridIndex: index, type: "value", min: 0.5, max: last, minInterval: 1, containShape: false,
       axisLine: { show: index > 0, lineStyle: { color: colour("line") }, onZero: false },
@@ -38,7 +40,7 @@ function timelineOption(record, width, chosen) {
     tooltip: { ...plain().tooltip, trigger: "axis", formatter: (at) => stepHint(record, at) },
     dataZoom: zoomed(record) ? zooms() : [],
     series: [
-      flags(record, width), ...gains(record), ...bands(record, width), dryStreak(record), ...cuts(record), cursor(chosen),
+      flags(record, width), ...gains(record), ...bands(record, width), dryStreak(record), ...cuts(record),
     ],
   };
 }
@@ -65,7 +67,7 @@ function zooms() {
 
 function yAxis(index, record) {
   const shown = index === 3;
-  const most = Math.ceil(highestDry(record) / 10) * 10;
+  const most = axisEnd(record);
   return {
     gridIndex: index, type: "value", min: 0, max: shown ? most : 1, interval: shown ? most / 2 : 1, show: shown,
     axisLabel: { color: colour("soft") }, splitLine: { lineStyle: { color: colour("line") } },
@@ -75,6 +77,10 @@ function yAxis(index, record) {
 /** The longest dry streak, or where that is longer the one that opens a stall. */
 function highestDry(record) {
   return record.columns.dry.reduce((one, other) => Math.max(one, other), REPORT.dry_levels.notice);
+}
+
+function axisEnd(record) {
+  return Math.ceil(highestDry(record) / 10) * 10;
 }
 
 function stepHint(record, at) {
@@ -175,7 +181,9 @@ function dryStreak(record) {
       silent: true, symbol: "none",
       lineStyle: { color: colour("soft"), type: "dotted" },
       label: { position: "insideStartTop", color: colour("soft"), fontSize: 10 },
-      data: lines.map(([level, dry]) => ({ yAxis: dry, label: { formatter: level } })),
+      data: lines.map(([level, dry], index) => ({
+        yAxis: dry, label: { formatter: level, show: dry - (lines[index - 1]?.[1] ?? 0) > axisEnd(record) / 10 },
+      })),
     },
   };
 }
@@ -194,17 +202,11 @@ function cuts(record) {
   }));
 }
 
-/** The line through the chosen step. */
-function cursor(step) {
-  return {
-    id: "cursor", type: "line", xAxisIndex: 1, yAxisIndex: 1, data: [[0, 0]], symbol: "none", silent: true, z: 6,
-    tooltip: { show: false },
-    markLine: {
-      silent: true, symbol: ["triangle", "none"], symbolSize: 9, animation: false, label: { show: false },
-      lineStyle: { color: colour("focus"), width: 2, type: "solid" },
-      data: step ? [{ xAxis: step }] : [],
-    },
-  };
+/** Put the line through the chosen step where that is; a part of the page, so that moving it draws nothing anew. */
+function pointAt(line, chart, step) {
+  const at = chart.convertToPixel({ xAxisIndex: 1, yAxisIndex: 1 }, [step, 0])[0];
+  line.style.left = `${at}px`;
+  line.hidden = at < LEFT - 1 || at > chart.getWidth() - RIGHT + 1;
 }
 
 /** What the picture shows, for those who do not see it. */
