@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 if TYPE_CHECKING:
-    from otel_stall.analysis import Analysis
     from otel_stall.config import StallConfig
+    from otel_stall.findings import Analysis
     from otel_stall.progress import Progress
     from otel_stall.readers import Problems
     from otel_stall.readers.sources import Open, Readable

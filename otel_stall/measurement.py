@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from otel_stall.analysis import ConversationAnalysis
+from otel_stall.findings import ConversationAnalysis
 from otel_stall.intervals import Proportion, clustered, wilson
 from otel_stall.verdicts import Kind, Stall
 

@@ -24,10 +24,11 @@ from operator import itemgetter
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, Protocol
 
-from otel_stall.analysis import Analysis, Part, joined, judge_part, readings
+from otel_stall.analysis import Part, joined, judge_part, readings
 from otel_stall.calls import Reading, ToolCall
 from otel_stall.config import StallConfig
 from otel_stall.crowds import Crowds, names_of
+from otel_stall.findings import Analysis
 from otel_stall.readers import Problems, Source
 from otel_stall.readers.pieces import PIECE, Piece, count_lines, pieces, told, views_of
 

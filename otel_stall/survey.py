@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from otel_stall import analysis, dialects
-from otel_stall.analysis import Analysis
 from otel_stall.calls import Reading, ToolCall
 from otel_stall.config import StallConfig
+from otel_stall.findings import Analysis
 from otel_stall.observations import Effect, Step
 from otel_stall.reasons import Reason
 from otel_stall.rulings import NO_RULINGS, Rulings

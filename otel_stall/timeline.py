@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from otel_stall.analysis import ConversationAnalysis, Cut, StepDetail
+from otel_stall.findings import ConversationAnalysis, Cut, StepDetail
 from otel_stall.verdicts import EndReason, Kind, Level, Milestone, Stall
 
 __all__ = ["Band", "Flag", "Phase", "Timeline", "timeline"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from otel_stall.analysis import ConversationAnalysis, Counters
+from otel_stall.findings import ConversationAnalysis, Counters
 
 PLAIN = ConversationAnalysis(
     conversation="c",

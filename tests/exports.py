@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
 
-from otel_stall.analysis import Analysis, analyze
+from otel_stall.analysis import analyze
+from otel_stall.findings import Analysis
 from otel_stall.otlp import key_values
 from otel_stall.readers import Problems, read_paths
 from otel_stall.spans import EventView, SpanView, Status

@@ -9,7 +9,10 @@ from analysed import PLAIN
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_stall.analysis import (
+from otel_stall.analysis import analyze
+from otel_stall.calls import Capture, CompactionMark, ModelCall, Reading, ToolCall
+from otel_stall.config import StallConfig
+from otel_stall.findings import (
     Analysis,
     ConversationAnalysis,
     Counters,
@@ -17,11 +20,8 @@ from otel_stall.analysis import (
     Observable,
     StepDetail,
     Summary,
-    analyze,
     summarize,
 )
-from otel_stall.calls import Capture, CompactionMark, ModelCall, Reading, ToolCall
-from otel_stall.config import StallConfig
 from otel_stall.monitor import Monitor
 from otel_stall.observations import Compaction, Effect, ModelTurn, Observation, Step
 from otel_stall.runs import Run

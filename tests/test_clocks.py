@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from otel_stall.analysis import Analysis, analyze
+from otel_stall.analysis import analyze
 from otel_stall.calls import Reading
 from otel_stall.clocks import AHEAD_NS, SetClock, arrived, confirmed
 from otel_stall.config import StallConfig
 from otel_stall.conversations import Lane
+from otel_stall.findings import Analysis
 from otel_stall.journal import Entry
 from otel_stall.judge import Judge
 from otel_stall.monitor import Monitor

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from otel_stall.analysis import Analysis, ConversationAnalysis, Counters, Cut, StepDetail, summarize
 from otel_stall.calls import Capture
 from otel_stall.emission import fingerprint
+from otel_stall.findings import Analysis, ConversationAnalysis, Counters, Cut, StepDetail, summarize
 from otel_stall.observations import Effect
 from otel_stall.readers import Problems
 from otel_stall.reasons import TABLE

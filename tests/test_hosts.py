@@ -15,7 +15,8 @@ from typing import Any, Final
 
 import pytest
 
-from otel_stall.analysis import Analysis, analyze
+from otel_stall.analysis import analyze
+from otel_stall.findings import Analysis
 from otel_stall.judge import Judge
 from otel_stall.monitor import Monitor
 from otel_stall.otlp import Signal, log_views, signal_of, views

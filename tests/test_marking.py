@@ -12,9 +12,10 @@ from opentelemetry import baggage, context
 
 import otel_stall
 from otel_stall import StallConfig, StallSpanProcessor, attachment, marking
-from otel_stall.analysis import Analysis, analyze
+from otel_stall.analysis import analyze
 from otel_stall.attributes import MILESTONE_EVIDENCE, MILESTONE_NAME
 from otel_stall.calls import HostMark
+from otel_stall.findings import Analysis
 from otel_stall.spans import from_readable_span
 from otel_stall.testing import RecordedProvider
 from otel_stall.verdicts import Evidence, Judged, Milestone

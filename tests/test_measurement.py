@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import analysed
 
-from otel_stall.analysis import ConversationAnalysis
+from otel_stall.findings import ConversationAnalysis
 from otel_stall.intervals import clustered, wilson
 from otel_stall.measurement import FEW, KindShare, Measurement, measure
 from otel_stall.report import measurement

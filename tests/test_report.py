@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from otel_stall.analysis import Analysis, ConversationAnalysis, Counters, StepDetail, summarize
 from otel_stall.calls import Capture
+from otel_stall.findings import Analysis, ConversationAnalysis, Counters, StepDetail, summarize
 from otel_stall.observations import Compaction, Effect, Step
 from otel_stall.otlp import Signal
 from otel_stall.readers import Problems, Record

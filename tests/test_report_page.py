@@ -21,11 +21,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from otel_stall.analysis import Analysis, ConversationAnalysis, Cut, StepDetail, summarize
 from otel_stall.calls import Capture
 from otel_stall.config import StallConfig
 from otel_stall.emission import fingerprint
 from otel_stall.errors import ConfigError
+from otel_stall.findings import Analysis, ConversationAnalysis, Cut, StepDetail, summarize
 from otel_stall.observations import Effect
 from otel_stall.readers import Problems
 from otel_stall.report import json as as_json

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from otel_stall.analysis import ConversationAnalysis, Counters
+from otel_stall.findings import ConversationAnalysis, Counters
 from otel_stall.report.cells import Screen
 from otel_stall.report.numbers import brief
 from otel_stall.report.table import LISTED, dearest, table

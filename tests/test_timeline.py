@@ -8,7 +8,7 @@ from analysed import PLAIN
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_stall.analysis import Cut
+from otel_stall.findings import Cut
 from otel_stall.timeline import Band, Phase, timeline
 from otel_stall.verdicts import EndReason, Evidence, Kind, Level, Milestone, Stall
 

@@ -19,10 +19,11 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 from rich.console import Console
 
-from otel_stall.analysis import Analysis, analyze
+from otel_stall.analysis import analyze
 from otel_stall.config import StallConfig
 from otel_stall.demo import agent
 from otel_stall.demo.show import Stage
+from otel_stall.findings import Analysis
 from otel_stall.otlp.protobuf import to_json
 from otel_stall.readers import Problems, read_paths
 from otel_stall.report.cells import Screen

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from otel_stall.analysis import Analysis, ConversationAnalysis
+from otel_stall.findings import Analysis, ConversationAnalysis
 from otel_stall.report.cells import PLAIN, Screen
 from otel_stall.report.credit import HEADING, Credits
 from otel_stall.report.lanes import lane_title, stall_body, stall_title

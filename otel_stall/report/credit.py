@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from otel_stall.analysis import ConversationAnalysis
 from otel_stall.baseline import Baseline
 from otel_stall.credit import SegmentCredit, credit
+from otel_stall.findings import ConversationAnalysis
 from otel_stall.report.printable import printable
 
 __all__ = ["HEADING", "Credits"]

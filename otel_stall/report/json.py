@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from otel_stall.analysis import Analysis, ConversationAnalysis, StepDetail, Summary
 from otel_stall.emission import fingerprint
+from otel_stall.findings import Analysis, ConversationAnalysis, StepDetail, Summary
 from otel_stall.measurement import measure
 from otel_stall.report import measurement
 from otel_stall.report.parts import listed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from otel_stall.analysis import ConversationAnalysis
+from otel_stall.findings import ConversationAnalysis
 from otel_stall.report.numbers import counted
 from otel_stall.report.printable import printable
 from otel_stall.verdicts import InputTiers, Stall

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from otel_stall.analysis import StepDetail
+from otel_stall.findings import StepDetail
 from otel_stall.observations import Effect
 from otel_stall.reasons import TABLE
 from otel_stall.report.cells import Screen, left, right, wrapped

@@ -13,7 +13,7 @@ from typing import Final
 
 from rich.cells import cell_len
 
-from otel_stall.analysis import ConversationAnalysis
+from otel_stall.findings import ConversationAnalysis
 from otel_stall.report.cells import Screen, left, right, wrapped
 from otel_stall.report.lanes import lane_name
 from otel_stall.report.numbers import brief

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from otel_stall.analysis import Analysis, ConversationAnalysis, Summary
+from otel_stall.findings import Analysis, ConversationAnalysis, Summary
 from otel_stall.measurement import measure
 from otel_stall.otlp import Signal
 from otel_stall.report import measurement

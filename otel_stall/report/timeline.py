@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Final
 
-from otel_stall.analysis import Cut, StepDetail
+from otel_stall.findings import Cut, StepDetail
 from otel_stall.report.cells import Screen, wrapped
 from otel_stall.report.table import LEVEL_STYLES
 from otel_stall.timeline import Band, Timeline

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from otel_stall.analysis import Analysis, analyze
+from otel_stall.analysis import analyze
 from otel_stall.calls import Capture, CompactionMark, HostHint, ModelCall, ToolCall, UserMark
 from otel_stall.dialects import read
+from otel_stall.findings import Analysis
 from otel_stall.spans import EventView, SpanView, Status
 
 SECOND = 1_000_000_000

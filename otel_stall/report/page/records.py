@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Final
 
-from otel_stall.analysis import ConversationAnalysis, StepDetail
+from otel_stall.findings import ConversationAnalysis, StepDetail
 from otel_stall.report.json import conversation, token
 from otel_stall.timeline import Band, timeline
 

@@ -24,8 +24,8 @@ from otel_stall.report.parts import listed, problem_lines
 from otel_stall.report.text import headline, unseen
 
 if TYPE_CHECKING:
-    from otel_stall.analysis import Analysis
     from otel_stall.config import StallConfig
+    from otel_stall.findings import Analysis
     from otel_stall.readers import Problems
 
 __all__ = ["write"]
