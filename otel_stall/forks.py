@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 __all__ = ["renew_in_children"]
 
-_renewed: dict[Callable[[], Any], None] = {}
-"""What gives each function to call, or None, in the order in which they came."""
+_Held = tuple[weakref.ref[Any] | None, Callable[..., None]]
+
+_renewed: dict[int, _Held] = {}
+"""Each function to call, with its object where it is a method, by what tells them apart; in the order they came."""
 
 
 def renew_in_children(renew: Callable[[], None]) -> None:
@@ -18,18 +21,24 @@ def renew_in_children(renew: Callable[[], None]) -> None:
 
     Does nothing where processes cannot be forked.
     """
-    held: Callable[[], Any] = weakref.WeakMethod(renew, _gone) if hasattr(renew, "__self__") else lambda: renew
-    _renewed[held] = None
+    if isinstance(renew, MethodType):
+        # A WeakMethod complains at the end of the interpreter, where object and function go at once.
+        owner = weakref.ref(renew.__self__, _gone)
+        _renewed[id(owner)] = owner, renew.__func__
+    else:
+        _renewed[id(renew)] = None, renew
 
 
-def _gone(held: Callable[[], Any]) -> None:
-    _renewed.pop(held, None)
+def _gone(owner: weakref.ref[Any], renewed: dict[int, _Held] = _renewed) -> None:
+    renewed.pop(id(owner), None)
 
 
 def _in_child() -> None:
-    for held in list(_renewed):
-        if (known := held()) is not None:
-            known()
+    for owner, renew in list(_renewed.values()):
+        if owner is None:
+            renew()
+        elif (known := owner()) is not None:
+            renew(known)
 
 
 if hasattr(os, "register_at_fork"):
