@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -47,6 +47,7 @@ class TestWrapped:
         assert list(wrapped("word " * 100, None)) == ["word " * 100]
 
     @given(names, st.integers(2, 40), st.integers(0, 8))
+    @example("0\u2f00\u2f00", 4, 2)
     def test_no_line_is_too_long(self, text: str, width: int, indent: int) -> None:
         """Whatever the text, every line fits and nothing but blanks is lost."""
         lines = list(wrapped(text, width, indent))

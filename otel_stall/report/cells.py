@@ -89,7 +89,10 @@ def _words(text: str) -> list[str]:
 def _pieces(line: str, width: int, indent: int) -> list[str]:
     """Return a line cut where it is too long for the screen."""
     pieces = []
-    while cell_len(line) > width and len(head := _head(line, width)) > indent:
+    while cell_len(line) > width:
+        head = _head(line, width)
+        if not head.strip(" ") and len(head) <= indent:
+            break
         pieces.append(head)
         line = " " * indent + line[len(head) :]
     return [*pieces, line]
