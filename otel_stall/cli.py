@@ -153,9 +153,11 @@ def _check_forms(form: str, conversation: str | None, *, steps: bool, credit: bo
 
 
 def _trace_link(template: str | None) -> TraceLink | None:
+    if template is None:
+        return None
     from otel_stall.report.page import TraceLink
 
-    return None if template is None else TraceLink(template)
+    return TraceLink(template)
 
 
 @contextmanager

@@ -44,6 +44,11 @@ class Run:
     whole: bool = False
     jobs: int | None = None
 
+    @property
+    def key(self) -> str:
+        """The key of exported fingerprints, "" for none."""
+        return self.config.fingerprint_key.get_secret_value()
+
     def analysis(self, *, details: bool = False) -> Analysis:
         """Return what was found in the input, or in the one conversation that was asked for."""
         from otel_stall.analysis import analyze
@@ -86,8 +91,7 @@ def _text(run: Run) -> None:
     if run.conversation is None:
         written = text.render(found, run.problems, screen, credit=run.credits(), whole=run.whole)
     else:
-        key = run.config.fingerprint_key.get_secret_value()
-        written = conversation.render(found, run.problems, screen, steps=run.steps, key=key, credit=run.credits())
+        written = conversation.render(found, run.problems, screen, steps=run.steps, key=run.key, credit=run.credits())
     run.out.write(written)
 
 
@@ -95,15 +99,7 @@ def _json(run: Run) -> None:
     from otel_stall.report.json import render
 
     found = run.analysis(details=run.steps)
-    run.out.write(
-        render(
-            found,
-            run.problems,
-            steps=run.steps,
-            credit=run.credits(),
-            key=run.config.fingerprint_key.get_secret_value(),
-        )
-    )
+    run.out.write(render(found, run.problems, steps=run.steps, credit=run.credits(), key=run.key))
 
 
 def _html(run: Run) -> None:
@@ -117,7 +113,7 @@ def _otlp(run: Run) -> None:
     from otel_stall.readers import Problems, records
     from otel_stall.report.otlp import Verdicts, lines
 
-    verdicts = Verdicts(run.config.fingerprint_key.get_secret_value())
+    verdicts = Verdicts(run.key)
     with watched(run) as watch:
         analyze(views(run, watch), run.config, each=verdicts.take, watch=watch)
     if STDIN in run.paths:

@@ -6,7 +6,7 @@ span is one crowd; crowds share nothing, and can be judged one after the other o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from otel_stall.calls import Reading
 from otel_stall.fingerprints import digest
@@ -46,6 +46,3 @@ class Crowds:
             self._above[name] = self._above[above]
             name, above = above, self._above[above]
         return name
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._above)

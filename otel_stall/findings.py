@@ -111,6 +111,13 @@ class ConversationAnalysis:
         return len(inside)
 
     @property
+    def stalled_tokens(self) -> int | None:
+        """Tokens spent inside stalls, never more than in all; None where the traces carry no counts."""
+        if self.tokens is None:
+            return None
+        return min(sum(stall.tokens or 0 for stall in self.stalls), self.tokens)
+
+    @property
     def verified(self) -> tuple[Milestone, ...]:
         """The milestones that count."""
         return tuple(milestone for milestone in self.milestones if milestone.evidence.verified)

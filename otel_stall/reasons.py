@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from otel_stall.verdicts import Gain
 
-__all__ = ["CLEAR", "RELIEVE", "TABLE", "Entry", "Reason"]
+__all__ = ["CLEAR", "RELIEVE", "SENTENCES", "TABLE", "Entry", "Reason"]
 
 CLEAR = -2.0
 RELIEVE = -1.0
@@ -246,3 +246,6 @@ TABLE: dict[Reason, Entry] = {
         Gain.INFORMATION, RELIEVE, "lines that were not seen before", "a file not read before"
     ),
 }
+
+SENTENCES = {reason.value: entry.sentence for reason, entry in TABLE.items()}
+"""Each reason, as it stands on spans and in reports, in words for a person."""

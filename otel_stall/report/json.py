@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from otel_stall.emission import fingerprint
 from otel_stall.findings import Analysis, ConversationAnalysis, StepDetail, Summary
-from otel_stall.measurement import measure
+from otel_stall.measurement import Measurement, measure
 from otel_stall.report import measurement
 from otel_stall.report.parts import listed
 from otel_stall.report.times import moment
@@ -49,7 +49,7 @@ def document(
             }
             for lane in analysis.conversations
         ],
-        "summary": summary(analysis),
+        "summary": summary(analysis, measure(analysis.conversations)),
         "problems": listed(problems),
         **({"problems_dropped": problems.dropped} if problems.dropped else {}),
     }
@@ -144,10 +144,9 @@ def token(digest: int | None, key: str) -> str | None:
     return None if digest is None else fingerprint(digest, key)
 
 
-def summary(analysis: Analysis) -> dict[str, object]:
+def summary(analysis: Analysis, measured: Measurement) -> dict[str, object]:
     """Return the totals, and the measurement of which kind dominates."""
-    found = measurement.document(measure(analysis.conversations))
-    return {**_summary(analysis.summary), "measurement": found}
+    return {**_summary(analysis.summary), "measurement": measurement.document(measured)}
 
 
 def _summary(summary: Summary) -> dict[str, object]:

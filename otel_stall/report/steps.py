@@ -7,7 +7,7 @@ from typing import Final
 
 from otel_stall.findings import StepDetail
 from otel_stall.observations import Effect
-from otel_stall.reasons import TABLE
+from otel_stall.reasons import SENTENCES
 from otel_stall.report.cells import Screen, left, right, wrapped
 from otel_stall.report.json import token
 from otel_stall.report.printable import printable
@@ -21,12 +21,11 @@ _FINGERPRINT: Final = 16
 _FIXED: Final = _EFFECT + _OUTCOME + 2 * _FINGERPRINT + 5
 _ONE_LINE: Final = 150
 """Columns from which the reason stands beside the step, not below it."""
-_SENTENCES: Final = {reason.value: entry.sentence for reason, entry in TABLE.items()}
 
 
 def sentence(reason: str) -> str:
     """Return a reason in words."""
-    return _SENTENCES.get(reason, reason)
+    return SENTENCES.get(reason, reason)
 
 
 def step_lines(details: Sequence[StepDetail], screen: Screen, key: str = "") -> Iterator[str]:

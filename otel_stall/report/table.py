@@ -21,7 +21,7 @@ from otel_stall.report.printable import printable
 from otel_stall.report.selection import shortened
 from otel_stall.verdicts import Level, Stall
 
-__all__ = ["LEVEL_STYLES", "LISTED", "dearest", "stalled_tokens", "table", "worst"]
+__all__ = ["LEVEL_STYLES", "LISTED", "dearest", "table", "worst"]
 
 LISTED: Final = 20
 """Rows that are shown where not all are asked for."""
@@ -67,10 +67,10 @@ def table(lanes: Sequence[ConversationAnalysis], screen: Screen, *, whole: bool 
 
 def dearest(lanes: Sequence[ConversationAnalysis]) -> list[ConversationAnalysis]:
     """Return the lanes, those first whose stalls cost most tokens, or steps where not all have token counts."""
-    counted = all(stalled_tokens(lane) is not None for lane in lanes if lane.stalls)
+    counted = all(lane.stalled_tokens is not None for lane in lanes if lane.stalls)
 
     def cost(lane: ConversationAnalysis) -> tuple[int, int, int, int]:
-        spent = (stalled_tokens(lane) or 0) if counted else 0
+        spent = (lane.stalled_tokens or 0) if counted else 0
         found = worst(lane)
         return spent, lane.stalled_steps, found.level.rank if found else -1, lane.steps
 
@@ -80,13 +80,6 @@ def dearest(lanes: Sequence[ConversationAnalysis]) -> list[ConversationAnalysis]
 def worst(lane: ConversationAnalysis) -> Stall | None:
     """Return the stall of the highest level, of several the longest."""
     return max(lane.stalls, key=lambda stall: (stall.level.rank, stall.last_step - stall.first_step), default=None)
-
-
-def stalled_tokens(lane: ConversationAnalysis) -> int | None:
-    """Return the tokens spent inside stalls, never more than in all; None where the traces carry no counts."""
-    if lane.tokens is None:
-        return None
-    return min(sum(stall.tokens or 0 for stall in lane.stalls), lane.tokens)
 
 
 def _columns(
@@ -181,7 +174,7 @@ def _level(lane: ConversationAnalysis) -> str:
 
 
 def _tokens(lane: ConversationAnalysis) -> str:
-    spent = stalled_tokens(lane)
+    spent = lane.stalled_tokens
     return _NOTHING if not lane.stalls else _UNKNOWN if spent is None else brief(spent)
 
 

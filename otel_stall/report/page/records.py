@@ -42,7 +42,6 @@ COLUMNS: Final = (
 def row(lane: ConversationAnalysis) -> list[object]:
     """Return what the table shows of a lane, in the order of `COLUMNS`."""
     stalls = lane.stalls
-    tokens = [stall.tokens for stall in stalls if stall.tokens is not None]
     tiers = [(stall.input_tiers.repeat, stall.input_tiers.cycle, stall.input_tiers.composite) for stall in stalls]
     return [
         lane.conversation,
@@ -56,7 +55,7 @@ def row(lane: ConversationAnalysis) -> list[object]:
         max((stall.level.rank for stall in stalls), default=-1),
         len(stalls),
         lane.stalled_steps,
-        sum(tokens) if tokens else None,
+        lane.stalled_tokens if stalls else None,
         min((stall.detected_step for stall in stalls), default=None),
         min((step for tier in tiers for step in tier if step is not None), default=None),
         any(stall.ended is None for stall in stalls),

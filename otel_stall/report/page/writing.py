@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from otel_stall import __version__
 from otel_stall.measurement import measure
-from otel_stall.reasons import TABLE
+from otel_stall.reasons import SENTENCES
 from otel_stall.report import measurement
 from otel_stall.report.json import SCHEMA, summary
 from otel_stall.report.page.assets import load
@@ -67,7 +67,7 @@ def _document(analysis: Analysis, problems: Problems, config: StallConfig, link:
         "schema": SCHEMA,
         "version": __version__,
         "spans": analysis.spans,
-        "summary": summary(analysis),
+        "summary": summary(analysis, measured),
         "headline": list(headline(analysis)),
         "measurement": list(measurement.lines(measured)),
         "verdict": measurement.verdict(measured) if analysis.summary.stalled else "nothing stalled",
@@ -80,7 +80,7 @@ def _document(analysis: Analysis, problems: Problems, config: StallConfig, link:
             "ask_user": detection.dry_ask_user,
             "abandon": detection.dry_abandon,
         },
-        "reasons": {reason.value: entry.sentence for reason, entry in TABLE.items()},
+        "reasons": SENTENCES,
         "link": link.parts() if link else None,
         "columns": COLUMNS,
         "rows": [row(lane) for lane in analysis.conversations],

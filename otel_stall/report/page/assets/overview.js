@@ -1,10 +1,6 @@
 // What the whole body of traces says: figures, which kind dominates, and what could not be seen.
 
-const MEASURES = [
-  ["conversations", "conversations"],
-  ["steps", "steps"],
-  ["tokens", "tokens"],
-];
+const MEASURES = ["conversations", "steps", "tokens"];
 
 function overview() {
   const [first, ...rest] = REPORT.headline;
@@ -58,7 +54,7 @@ function kinds() {
   const { measurement } = REPORT.summary;
   const rows = shares().map(([kind, share]) => [
     kind in measurement.kinds ? chip(kind, kind) : "any kind",
-    ...MEASURES.map(([key]) => proportionCell(kind, key, share)),
+    ...MEASURES.map((key) => proportionCell(kind, key, share)),
   ]);
   const place = element("div", { class: "shares", role: "img", "aria-label": "Shares of each kind, as in the table" });
   const parts = [
@@ -95,11 +91,11 @@ function sharesOption(width) {
   const names = all.map(([kind]) => kind);
   const option = { ...plain(), title: [], grid: [], xAxis: [], yAxis: [], series: [] };
   option.tooltip.formatter = (at) => element("span", {}, `${at.name}: ${at.data.said}`);
-  MEASURES.forEach(([key, noun], panel) => {
+  MEASURES.forEach((key, panel) => {
     const left = across ? 12 + panel * 29.3 : 24;
     const top = across ? 28 : 28 + panel * 152;
     option.title.push({
-      text: `share of ${noun}`, left: `${left}%`, top: top - 26, padding: 0,
+      text: `share of ${key}`, left: `${left}%`, top: top - 26, padding: 0,
       textStyle: { fontSize: 12, fontWeight: "normal", color: colour("soft") },
     });
     option.grid.push({ left: `${left}%`, width: across ? "26.5%" : "68%", top, height: 92 });
